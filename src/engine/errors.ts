@@ -48,6 +48,8 @@ const KIND_OF = {
   "backpressure": "unavailable",
   "storage-unavailable": "unavailable",
   "storage-denied": "unavailable",
+  "server-unreachable": "unavailable",
+  "listen-failed": "unavailable",
   "aborted": "unavailable",
   "storage-full": "storage-full",
   "corrupt": "corrupt",
@@ -63,6 +65,7 @@ export type ErrorCode = keyof typeof KIND_OF;
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "backpressure",
   "storage-unavailable",
+  "server-unreachable",
   "storage-full",
   "job-busy",
   "snapshot-expired",

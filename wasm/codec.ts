@@ -1,0 +1,210 @@
+/** One instance of the module, with checked edges. @module */
+import { type CodecExports, instantiate } from "./_instance.ts";
+import { CODEC_BLOCK_BYTES_MAX, compressBound, HASH_STATE_BYTES, SLOP_BYTES } from "./limits.ts";
+
+const ALIGNMENT = 64;
+const MIB = 1024 * 1024;
+const ARENA_BYTES_MAX = 1024 * MIB;
+/** A 4 MiB block, room for what it compresses to, and an output area of 8 MiB. */
+const ARENA_BYTES_DEFAULT = 4 * MIB + compressBound(4 * MIB) + 8 * MIB +
+  3 * (SLOP_BYTES + ALIGNMENT);
+
+/** How to make a {@link Codec}. */
+export interface CodecOptions {
+  /** Bytes that the caller can lay out. @default {about 16 MiB} */
+  arenaBytes?: number;
+}
+
+/**
+ * LZ4 blocks and hashes in one memory.
+ *
+ * A codec is used by one caller at a time; all its calls are synchronous.
+ *
+ * @example
+ * ```ts
+ * import { acquireCodec, compressBound, releaseCodec, SLOP_BYTES } from "./mod.ts";
+ *
+ * const codec = acquireCodec();
+ * const source = codec.arenaStart;
+ * const length = new TextEncoder().encodeInto("a".repeat(1000), codec.bytes.subarray(source)).written;
+ * const target = source + length + SLOP_BYTES;
+ * const written = codec.compress(source, length, target);
+ * console.assert(written < length && written <= compressBound(length));
+ * releaseCodec(codec);
+ * ```
+ */
+export class Codec {
+  /** All of the memory. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** First byte that the caller may use; a multiple of 64. */
+  readonly arenaStart: number;
+  /** End of what the caller may use; a multiple of 64. */
+  readonly arenaEnd: number;
+  readonly #module: CodecExports;
+
+  private constructor(arenaBytes: number) {
+    this.#module = instantiate(arenaBytes);
+    this.bytes = new Uint8Array(this.#module.memory.buffer as ArrayBuffer);
+    this.arenaStart = this.#module.ARENA_START.value;
+    this.arenaEnd = this.bytes.byteLength;
+  }
+
+  /**
+   * Makes an instance with a memory of its own; the module is compiled once per process.
+   *
+   * @throws {RangeError} When `arenaBytes` is not a whole number from 0 to 1 GiB, or when the
+   * runtime has no such memory left.
+   */
+  static create(options: CodecOptions = {}): Codec {
+    const { arenaBytes = ARENA_BYTES_DEFAULT } = options;
+    if (!Number.isInteger(arenaBytes) || arenaBytes < 0 || arenaBytes > ARENA_BYTES_MAX) {
+      throw new RangeError(
+        `Cannot create a codec with an arena of ${arenaBytes} bytes: ` +
+          `wants a whole number from 0 to ${ARENA_BYTES_MAX}`,
+      );
+    }
+    return new Codec(arenaBytes);
+  }
+
+  /**
+   * Compresses bytes into one LZ4 block. Source and target must not overlap.
+   * Source: LZ4 Block Format Description.
+   *
+   * @param source Offset of the bytes.
+   * @param length Bytes at `source`, at most 16 MiB.
+   * @param target Offset of the block, with room for `compressBound(length)` and the slop.
+   * @returns Bytes written. As many as `length` or more say: store the bytes plainly.
+   * @throws {RangeError} When source or target with their slop do not lie inside the arena.
+   */
+  compress(source: number, length: number, target: number): number {
+    this.#checkBlock("compress", source, length);
+    this.#check("compress into", target, compressBound(length) + SLOP_BYTES);
+    return this.#module.compress(source, length, target);
+  }
+
+  /**
+   * Decompresses one LZ4 block, whatever its bytes are: nothing outside `target` to
+   * `target + capacity + SLOP_BYTES` is written. Source and target must not overlap.
+   * Source: LZ4 Block Format Description.
+   *
+   * @param source Offset of the block.
+   * @param length Bytes of the block, at most 16 MiB.
+   * @param target Offset of the result.
+   * @param capacity Most bytes of the result, at most 16 MiB.
+   * @returns Bytes written, or -1 when the block is malformed or holds more than `capacity`.
+   * @throws {RangeError} When source or target with their slop do not lie inside the arena.
+   */
+  decompress(source: number, length: number, target: number, capacity: number): number {
+    this.#checkBlock("decompress", source, length);
+    this.#checkBlock("decompress into", target, capacity);
+    return this.#module.decompress(source, length, target, capacity);
+  }
+
+  /**
+   * XXH32 with seed 0. Source: xxHash fast digest algorithm.
+   *
+   * @returns A whole number from 0 to 2^32 - 1.
+   * @throws {RangeError} When the bytes do not lie inside the arena.
+   */
+  xxh32(source: number, length: number): number {
+    this.#check("hash", source, length);
+    return this.#module.xxh32(source, length) >>> 0;
+  }
+
+  /**
+   * XXH64 with seed 0. Source: xxHash fast digest algorithm.
+   *
+   * @returns A whole number from 0 to 2^64 - 1.
+   * @throws {RangeError} When the bytes do not lie inside the arena.
+   */
+  xxh64(source: number, length: number): bigint {
+    this.#check("hash", source, length);
+    return BigInt.asUintN(64, this.#module.xxh64(source, length));
+  }
+
+  /**
+   * Begins a streaming XXH32.
+   *
+   * @param state Offset of {@link HASH_STATE_BYTES} bytes that keep the state; plain bytes, which
+   * may be copied out and in again.
+   * @throws {RangeError} When the state does not lie inside the arena.
+   */
+  xxh32Begin(state: number): void {
+    this.#check("begin a hash in", state, HASH_STATE_BYTES);
+    this.#module.xxh32Begin(state);
+  }
+
+  /**
+   * Takes the next bytes into a streaming XXH32.
+   *
+   * @throws {RangeError} When state or bytes do not lie inside the arena.
+   */
+  xxh32Update(state: number, source: number, length: number): void {
+    this.#check("hash into", state, HASH_STATE_BYTES);
+    this.#check("hash", source, length);
+    this.#module.xxh32Update(state, source, length);
+  }
+
+  /**
+   * XXH32 of all that a state has taken in. The state stays as it is and can take more.
+   *
+   * @returns A whole number from 0 to 2^32 - 1.
+   * @throws {RangeError} When the state does not lie inside the arena.
+   */
+  xxh32Digest(state: number): number {
+    this.#check("read a hash from", state, HASH_STATE_BYTES);
+    return this.#module.xxh32Digest(state) >>> 0;
+  }
+
+  /**
+   * Begins a streaming XXH64; see {@link Codec.xxh32Begin}.
+   *
+   * @throws {RangeError} When the state does not lie inside the arena.
+   */
+  xxh64Begin(state: number): void {
+    this.#check("begin a hash in", state, HASH_STATE_BYTES);
+    this.#module.xxh64Begin(state);
+  }
+
+  /**
+   * Takes the next bytes into a streaming XXH64.
+   *
+   * @throws {RangeError} When state or bytes do not lie inside the arena.
+   */
+  xxh64Update(state: number, source: number, length: number): void {
+    this.#check("hash into", state, HASH_STATE_BYTES);
+    this.#check("hash", source, length);
+    this.#module.xxh64Update(state, source, length);
+  }
+
+  /**
+   * XXH64 of all that a state has taken in. The state stays as it is and can take more.
+   *
+   * @returns A whole number from 0 to 2^64 - 1.
+   * @throws {RangeError} When the state does not lie inside the arena.
+   */
+  xxh64Digest(state: number): bigint {
+    this.#check("read a hash from", state, HASH_STATE_BYTES);
+    return BigInt.asUintN(64, this.#module.xxh64Digest(state));
+  }
+
+  #checkBlock(action: string, offset: number, length: number): void {
+    if (length > CODEC_BLOCK_BYTES_MAX) {
+      throw new RangeError(
+        `Cannot ${action} ${length} bytes: a block has at most ${CODEC_BLOCK_BYTES_MAX}`,
+      );
+    }
+    this.#check(action, offset, length + SLOP_BYTES);
+  }
+
+  #check(action: string, offset: number, length: number): void {
+    if (
+      Number.isInteger(offset) && Number.isInteger(length) && length >= 0 &&
+      offset >= this.arenaStart && offset + length <= this.arenaEnd
+    ) return;
+    throw new RangeError(
+      `Cannot ${action} ${length} bytes at ${offset}: ` +
+        `wants whole numbers within the arena, ${this.arenaStart} to ${this.arenaEnd}`,
+    );
+  }
+}

@@ -1,0 +1,26 @@
+/** Sizes that callers of the codec lay out their arena with. @module */
+
+/** Bytes that are readable after a source and writable after a target's capacity. */
+export const SLOP_BYTES = 64;
+
+/** Bytes of one streaming hash state, XXH32 or XXH64. */
+export const HASH_STATE_BYTES = 72;
+
+/** Largest block, compressed or not: 16 MiB. */
+export const CODEC_BLOCK_BYTES_MAX: number = 16 * 1024 * 1024;
+
+/**
+ * Most bytes that a block of `length` bytes can compress to. A target also needs
+ * {@link SLOP_BYTES} after that.
+ *
+ * @param length Bytes before compression, at most {@link CODEC_BLOCK_BYTES_MAX}.
+ * @throws {RangeError} When `length` is not a whole number in that range.
+ */
+export function compressBound(length: number): number {
+  if (!Number.isInteger(length) || length < 0 || length > CODEC_BLOCK_BYTES_MAX) {
+    throw new RangeError(
+      `Cannot size a block of ${length} bytes: wants a whole number from 0 to ${CODEC_BLOCK_BYTES_MAX}`,
+    );
+  }
+  return length + Math.floor(length / 255) + 16;
+}

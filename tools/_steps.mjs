@@ -3,8 +3,9 @@
  * Owns: command lines. Does not own: running and counting them.
  * @module
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { filesBelow } from "./_files.mjs";
 
 /**
  * @typedef {object} Step
@@ -18,22 +19,6 @@ import { join } from "node:path";
  */
 
 const TEST_TIMEOUT_MS = 300_000;
-const SKIPPED_FOLDERS = new Set(["node_modules", "dist", "reports", ".git", ".cache"]);
-
-/** Lists the files below a folder, relative to `root`, sorted. */
-export function filesBelow(root, folder, accept) {
-  const found = [];
-  const walk = (relative) => {
-    for (const entry of readdirSync(join(root, relative), { withFileTypes: true })) {
-      const path = relative === "." ? entry.name : `${relative}/${entry.name}`;
-      if (entry.isDirectory()) {
-        if (!SKIPPED_FOLDERS.has(entry.name)) walk(path);
-      } else if (entry.isFile() && accept(path)) found.push(path);
-    }
-  };
-  if (existsSync(join(root, folder))) walk(folder);
-  return found.sort();
-}
 
 function hasExample(root, path) {
   const text = readFileSync(join(root, path), "utf8");

@@ -6,8 +6,8 @@
 import { spawnSync } from "node:child_process";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { filesBelow } from "./_files.mjs";
 import { environment } from "./_process.mjs";
-import { filesBelow } from "./_steps.mjs";
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const filter = process.argv[2] ?? "";

@@ -1,0 +1,145 @@
+/** Request bodies, read in bounded memory. */
+import { TidemarkError } from "../engine/errors.ts";
+import { RequestError } from "./problem.ts";
+
+/** How much of request bodies is in memory, over all requests of an app. */
+export class BodyBudget {
+  #usedBytes = 0;
+
+  constructor(readonly bytesMax: number) {}
+
+  /** Bytes that are reserved now. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** @throws {TidemarkError} `backpressure` when other bodies hold what would be needed */
+  reserve(bytes: number): void {
+    if (this.#usedBytes + bytes > this.bytesMax) {
+      throw new TidemarkError(
+        "backpressure",
+        `Cannot read a request body of ${bytes} bytes: other requests hold ${this.#usedBytes} of ` +
+          `${this.bytesMax} bytes; try again when they are done`,
+        { details: { bytes, usedBytes: this.#usedBytes, bytesMax: this.bytesMax } },
+      );
+    }
+    this.#usedBytes += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#usedBytes -= bytes;
+  }
+}
+
+/** A body in memory; its budget is held until it is released. */
+export interface HeldBody {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+const UNSTATED_BODY_BYTES = 64 * 1024;
+
+/**
+ * Reads a request's body whole.
+ *
+ * @param bytesMax Largest body that is taken.
+ * @throws {RequestError} 413 when it is larger, 400 when it ends before its stated length
+ * @throws {TidemarkError} `backpressure` when the budget is used up
+ */
+export async function readBody(
+  request: Request,
+  bytesMax: number,
+  budget: BodyBudget,
+): Promise<HeldBody> {
+  const stated = statedLength(request);
+  if (stated !== undefined && stated > bytesMax) throw tooLarge(bytesMax, stated);
+  if (request.body === null) return { bytes: new Uint8Array(0), release() {} };
+  const collector = new BodyCollector(bytesMax, budget, stated);
+  try {
+    const reader = request.body.getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      collector.add(part.value);
+    }
+    return { bytes: collector.finish(), release: () => collector.release() };
+  } catch (error) {
+    collector.release();
+    if (error instanceof TidemarkError) throw error;
+    throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
+  }
+}
+
+class BodyCollector {
+  readonly #bytesMax: number;
+  readonly #budget: BodyBudget;
+  readonly #stated: number | undefined;
+  #buffer: Uint8Array;
+  #length = 0;
+  #reserved = 0;
+
+  constructor(bytesMax: number, budget: BodyBudget, stated: number | undefined) {
+    this.#bytesMax = bytesMax;
+    this.#budget = budget;
+    this.#stated = stated;
+    this.#buffer = new Uint8Array(this.#reserve(stated ?? Math.min(UNSTATED_BODY_BYTES, bytesMax)));
+  }
+
+  add(part: Uint8Array): void {
+    const needed = this.#length + part.length;
+    if (needed > this.#bytesMax) throw tooLarge(this.#bytesMax);
+    if (needed > this.#buffer.length) this.#grow(needed);
+    this.#buffer.set(part, this.#length);
+    this.#length = needed;
+  }
+
+  finish(): Uint8Array {
+    if (this.#stated !== undefined && this.#length !== this.#stated) {
+      throw new RequestError(
+        400,
+        `Cannot read the request body: content-length says ${this.#stated} bytes, got ${this.#length}`,
+      );
+    }
+    return this.#length === this.#buffer.length
+      ? this.#buffer
+      : this.#buffer.slice(0, this.#length);
+  }
+
+  release(): void {
+    this.#budget.release(this.#reserved);
+    this.#reserved = 0;
+  }
+
+  #grow(needed: number): void {
+    const length = Math.min(Math.max(needed, this.#buffer.length * 2), this.#bytesMax);
+    this.#reserve(length - this.#buffer.length);
+    const grown = new Uint8Array(length);
+    grown.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = grown;
+  }
+
+  #reserve(bytes: number): number {
+    this.#budget.reserve(bytes);
+    this.#reserved += bytes;
+    return bytes;
+  }
+}
+
+function statedLength(request: Request): number | undefined {
+  const header = request.headers.get("content-length");
+  if (header === null) return undefined;
+  if (!/^[0-9]{1,15}$/.test(header)) {
+    throw new RequestError(
+      400,
+      `Cannot read the request body: content-length is ${JSON.stringify(header)}`,
+    );
+  }
+  return Number(header);
+}
+
+function tooLarge(bytesMax: number, bytes?: number): RequestError {
+  return new RequestError(
+    413,
+    `Cannot take a request body of ${bytes ?? "more"} bytes: at most ${bytesMax} are allowed; ` +
+      `send it in several requests`,
+    { bytesMax, ...(bytes === undefined ? {} : { bytes }) },
+  );
+}

@@ -1,0 +1,103 @@
+/** What requests may say: their query, headers and JSON bodies, checked. */
+import * as v from "valibot";
+import type { At, KeyGroupRange } from "../engine/types.ts";
+import { COUNT_MAX, KEY_GROUP_MAX } from "../engine/limits.ts";
+import { RequestError } from "./problem.ts";
+
+const U64_MAX = 2n ** 64n - 1n;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const u64 = v.pipe(
+  v.union([
+    v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/, "wants a decimal string")),
+    v.pipe(v.number(), v.safeInteger("wants a decimal string above 2^53 - 1")),
+  ], "wants a u64 as a decimal string"),
+  v.transform((value): bigint => BigInt(value)),
+  v.check((value) => value >= 0n && value <= U64_MAX, "wants 0 to 2^64 - 1"),
+);
+
+const at = v.pipe(
+  v.string(),
+  v.toLowerCase(),
+  v.check(
+    (value) => value === "latest" || value === "tail" || UUID.test(value),
+    "wants latest, tail, or a checkpoint's uuid",
+  ),
+  v.transform((value): At => value),
+);
+
+const count = v.pipe(
+  v.string(),
+  v.regex(/^[0-9]{1,16}$/, "wants a whole number"),
+  v.transform(Number),
+  v.maxValue(COUNT_MAX, `wants at most ${COUNT_MAX}`),
+);
+
+const keyGroups = v.pipe(
+  v.string(),
+  v.regex(/^(-1|[0-9]{1,10})-(-1|[0-9]{1,10})$/, "wants a range such as 0-127"),
+  v.transform((text): KeyGroupRange => {
+    const [, from, to] = /^(-1|[0-9]+)-(-1|[0-9]+)$/.exec(text) ?? [];
+    return [Number(from), Number(to)];
+  }),
+  v.check(([from, to]) => from <= to && to <= KEY_GROUP_MAX, "wants a range that is not empty"),
+);
+
+/** `PUT /v1/jobs/{job}`. */
+export const JOB_BODY = v.strictObject({ fingerprint: v.optional(u64) });
+/** `POST …/checkpoints`. */
+export const CHECKPOINT_BODY = v.strictObject({
+  identifier: v.optional(v.string()),
+  steps: v.optional(u64),
+  processedRecords: v.optional(u64),
+  metadata: v.optional(v.unknown()),
+});
+/** `POST …/resume`. */
+export const RESUME_BODY = v.strictObject({
+  at: v.optional(at),
+  acceptFingerprints: v.optional(v.array(u64)),
+});
+/** `POST …/persist`. */
+export const PERSIST_BODY = v.strictObject({
+  from: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
+});
+
+/** Query of an append. */
+export const APPEND_QUERY = v.strictObject({
+  ack: v.optional(v.picklist(["durable", "buffered"], "wants durable or buffered")),
+});
+/** Headers of an append. */
+export const APPEND_HEADERS = v.object({
+  "tidemark-offset": v.optional(count),
+  "tidemark-run": v.optional(count),
+});
+/** Query of a restore. */
+export const RESTORE_QUERY = v.strictObject({
+  at: v.optional(at),
+  from: v.optional(count),
+  keyGroups: v.optional(keyGroups),
+});
+/** A route that takes no query. */
+export const NO_QUERY = v.strictObject({});
+/** The checkpoint in a path. */
+export const CHECKPOINT_PATH = v.object({ at });
+
+/** Checks one part of a request. @throws {RequestError} 400 that names every wrong field */
+export function check<Schema extends v.GenericSchema>(
+  schema: Schema,
+  what: string,
+  value: unknown,
+): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  const fields = result.issues.map((issue) => ({
+    field: v.getDotPath(issue) ?? "",
+    reason: issue.type === "strict_object" ? "is not known" : lowerFirst(issue.message),
+  }));
+  const reasons = fields.map(({ field, reason }) => `${field} ${reason}`.trim()).join("; ");
+  throw new RequestError(400, `Cannot read the ${what}: ${reasons}`, { fields });
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

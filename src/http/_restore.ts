@@ -1,0 +1,85 @@
+/** A restore as an HTTP answer: piece by piece as the reader takes them, and a trailer at the end. */
+import { toNdjson } from "../engine/format/change_output.ts";
+import type { Job, RestoredSlice, RestoreOptions, RestoreTrailer } from "../engine/types.ts";
+import { cutChanges } from "./change_pieces.ts";
+import { encodeEndItem } from "./end_item.ts";
+import { toJson } from "./json.ts";
+import { CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
+import { asTidemarkError, problemOf } from "./problem.ts";
+
+const PIECE_BYTES_MAX = 1024 * 1024;
+
+/** How changes leave. */
+export type RestoreFormat = "ndjson" | "cborseq";
+
+interface Output {
+  readonly mediaType: string;
+  changes(bytes: Uint8Array): Uint8Array;
+  end(content: Readonly<Record<string, unknown>>): Uint8Array;
+}
+
+const OUTPUTS: Readonly<Record<RestoreFormat, Output>> = {
+  ndjson: {
+    mediaType: NDJSON,
+    changes: toNdjson,
+    end: (content) => new TextEncoder().encode(`${toJson(content)}\n`),
+  },
+  cborseq: {
+    mediaType: CBOR_SEQUENCE,
+    changes: (bytes) => bytes.slice(),
+    end: encodeEndItem,
+  },
+};
+
+/**
+ * Answers with the changes of one writer. The first slice is read before the status is sent, so that what is
+ * not there is a 404 and not a cut stream.
+ */
+export async function restoreResponse(
+  job: Job,
+  writer: string,
+  options: Pick<RestoreOptions, "at" | "from" | "keyGroups">,
+  format: RestoreFormat,
+): Promise<Response> {
+  const stream = job.restore({ ...options, writers: [writer] });
+  stream.trailer.catch(() => {
+    // The iteration tells of a failed restore; this is the same error again.
+  });
+  const slices = stream.slices()[Symbol.asyncIterator]();
+  const first = await slices.next();
+  const output = OUTPUTS[format];
+  const pieces = encode(slices, first, stream.trailer, output);
+  const body = new ReadableStream<Uint8Array>({
+    // Called only when the reader asks for more: that is the backpressure.
+    async pull(controller) {
+      const piece = await pieces.next();
+      if (piece.done) controller.close();
+      else controller.enqueue(piece.value);
+    },
+    async cancel() {
+      await slices.return?.();
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body, {
+    headers: { "content-type": output.mediaType, "cache-control": "no-store" },
+  });
+}
+
+async function* encode(
+  slices: AsyncIterator<RestoredSlice>,
+  first: IteratorResult<RestoredSlice>,
+  trailer: Promise<RestoreTrailer>,
+  output: Output,
+): AsyncGenerator<Uint8Array, void> {
+  try {
+    for (let slice = first; !slice.done; slice = await slices.next()) {
+      for (const piece of cutChanges(slice.value.bytes, PIECE_BYTES_MAX)) {
+        yield output.changes(piece);
+      }
+    }
+    yield output.end({ end: await trailer });
+  } catch (error) {
+    yield output.end({ error: problemOf(asTidemarkError(error)) });
+    throw error;
+  }
+}

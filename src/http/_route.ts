@@ -1,0 +1,117 @@
+/** What every route works with. */
+import type { Context } from "hono";
+import type * as v from "valibot";
+import type { Job, Store } from "../engine/types.ts";
+import { type BodyBudget, type HeldBody, readBody } from "./_body.ts";
+import { check } from "./_requests.ts";
+import { RequestError } from "./problem.ts";
+
+/** Largest JSON body; user metadata of a checkpoint is at most 64 KiB. */
+const JSON_BYTES_MAX = 1024 * 1024;
+
+/** One route: a method and a path, answered by a handler. */
+export interface Route {
+  readonly method: "GET" | "PUT" | "POST";
+  readonly path: string;
+  readonly handle: (request: RouteRequest) => Promise<Response> | Response;
+}
+
+/** What the app gives to its routes. */
+export interface RouteServices {
+  readonly store: Store;
+  readonly bodyBytesMax: number;
+  readonly bodyBudget: BodyBudget;
+  readonly isDraining: () => boolean;
+}
+
+/** A request on its way through a route. */
+export class RouteRequest {
+  readonly #context: Context;
+
+  constructor(context: Context, readonly services: RouteServices) {
+    this.#context = context;
+  }
+
+  get store(): Store {
+    return this.services.store;
+  }
+
+  get headers(): Headers {
+    return this.#context.req.raw.headers;
+  }
+
+  /** A part of the path, decoded. */
+  param(name: string): string {
+    return this.#context.req.param(name) ?? "";
+  }
+
+  /** The job that the path names; it must exist. */
+  job(): Promise<Job> {
+    return this.store.job(this.param("job"), { create: false });
+  }
+
+  query<Schema extends v.GenericSchema>(schema: Schema): v.InferOutput<Schema> {
+    const values: Record<string, string> = {};
+    for (const [name, texts] of Object.entries(this.#context.req.queries())) {
+      if (texts.length > 1) {
+        throw new RequestError(
+          400,
+          `Cannot read the query: ${name} is there ${texts.length} times`,
+        );
+      }
+      values[name] = texts[0];
+    }
+    return check(schema, "query", values);
+  }
+
+  /** The body whole; its memory counts until it is released. */
+  body(): Promise<HeldBody> {
+    const { bodyBytesMax, bodyBudget } = this.services;
+    return readBody(this.#context.req.raw, bodyBytesMax, bodyBudget);
+  }
+
+  /** The JSON object in the body; an empty body is an empty object. */
+  async json<Schema extends v.GenericSchema>(schema: Schema): Promise<v.InferOutput<Schema>> {
+    const { bodyBytesMax, bodyBudget } = this.services;
+    const bytesMax = Math.min(JSON_BYTES_MAX, bodyBytesMax);
+    const body = await readBody(this.#context.req.raw, bytesMax, bodyBudget);
+    try {
+      if (body.bytes.length === 0) return check(schema, "body", {});
+      const type = mediaType(this.headers);
+      if (type !== "application/json") throw unsupportedMediaType(type, ["application/json"]);
+      return check(schema, "body", parseObject(body.bytes));
+    } finally {
+      body.release();
+    }
+  }
+}
+
+/** The media type of a request's body, without parameters, in lower case. */
+export function mediaType(headers: Headers): string {
+  return (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
+}
+
+/** The refusal of a media type. */
+export function unsupportedMediaType(found: string, wanted: readonly string[]): RequestError {
+  return new RequestError(
+    415,
+    `Cannot read a body of type ${found === "" ? "unknown" : found}: ` +
+      `send content-type ${wanted.join(" or ")}`,
+    { found, wanted },
+    { "accept": wanted.join(", ") },
+  );
+}
+
+function parseObject(bytes: Uint8Array): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RequestError(400, `Cannot read the body as JSON: ${reason}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new RequestError(400, "Cannot read the body: wants a JSON object");
+  }
+  return value;
+}

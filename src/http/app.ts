@@ -1,0 +1,142 @@
+/**
+ * The HTTP app: routes over an open store.
+ *
+ * Owns: paths, headers, media types, the translation of errors.
+ * Does not own: any rule of the engine, the socket (`src/runtime/http_server.ts`).
+ * @module
+ */
+import { Hono } from "hono";
+import { TidemarkError } from "../engine/errors.ts";
+import { MIB } from "../engine/limits.ts";
+import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
+import type { Store } from "../engine/types.ts";
+import { BodyBudget } from "./_body.ts";
+import { HEALTH_ROUTES } from "./_health_routes.ts";
+import { JOB_ROUTES } from "./_job_routes.ts";
+import { type Route, RouteRequest, type RouteServices } from "./_route.ts";
+import { WRITER_ROUTES } from "./_writer_routes.ts";
+import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
+
+/** Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`. */
+export interface HttpApp {
+  /** Answers one request. Never rejects: every error is an answer. */
+  fetch(request: Request): Promise<Response>;
+}
+
+/** Options of {@link createApp}. */
+export interface HttpAppOptions {
+  /** Largest request body in bytes. @default 64 MiB */
+  bodyBytesMax?: number;
+  /** Bytes of request bodies in memory at a time, over all requests. @default 4 x bodyBytesMax */
+  bodyBytesInFlightMax?: number;
+  /** Whether the process is about to end: requests are then refused with 503. @default never */
+  isDraining?: () => boolean;
+  /** Told of every error that is not the client's. @default silent */
+  logger?: Logger;
+}
+
+const ROUTES: readonly Route[] = [...HEALTH_ROUTES, ...JOB_ROUTES, ...WRITER_ROUTES];
+
+/**
+ * Makes the HTTP app of an open store. Jobs are opened when a request names them.
+ * The paths, bodies and errors are described in `docs/HTTP.md`.
+ *
+ * @param engine The store; the app doesn't close it.
+ * @returns An app that answers requests, whoever receives them.
+ * @throws {RangeError} when a limit is not a positive whole number
+ *
+ * @example
+ * ```ts
+ * import type { Store } from "@tidemark/tidemark";
+ * import { createApp } from "@tidemark/tidemark/http";
+ *
+ * function serve(store: Store): void {
+ *   Deno.serve({ hostname: "127.0.0.1", port: 7460 }, createApp(store).fetch);
+ * }
+ * console.assert(typeof serve === "function");
+ * ```
+ */
+export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp {
+  const logger = options.logger ?? SILENT_LOGGER;
+  const bodyBytesMax = checkLimit("bodyBytesMax", options.bodyBytesMax ?? 64 * MIB);
+  const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
+  const services: RouteServices = {
+    store: engine,
+    bodyBytesMax,
+    bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
+    isDraining: options.isDraining ?? (() => false),
+  };
+  const app = new Hono();
+  addRoutes(app, services);
+  app.notFound((context) => problemResponse(unknownPath(context.req.path)));
+  app.onError((thrown, context) => {
+    const error = asTidemarkError(thrown);
+    const { method, path } = context.req;
+    report(logger, error, { method, path });
+    return problemResponse(error);
+  });
+  return { fetch: async (request) => await app.fetch(request) };
+}
+
+function addRoutes(app: Hono, services: RouteServices): void {
+  for (const { method, path, handle } of ROUTES) {
+    app.on(method, path, async (context) => {
+      refuseForeignPages(context.req.raw);
+      if (path.startsWith("/v1/") && services.isDraining()) throw closing();
+      return await handle(new RouteRequest(context, services));
+    });
+  }
+  for (const path of new Set(ROUTES.map((route) => route.path))) {
+    const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
+    app.all(path, (context) => problemResponse(methodNotAllowed(context.req.method, allowed)));
+  }
+}
+
+/** A page of another site, open in a browser on this machine, may not reach a sidecar that trusts its machine. */
+function refuseForeignPages(request: Request): void {
+  const origin = request.headers.get("origin");
+  if (origin === null || origin === new URL(request.url).origin) return;
+  throw new RequestError(
+    403,
+    `Cannot answer a page of ${origin}: only pages of this address may ask`,
+  );
+}
+
+function report(logger: Logger, error: TidemarkError, request: Record<string, string>): void {
+  const isOurs = error.kind === "internal" || error.kind === "corrupt";
+  if (!isOurs && error.kind !== "unavailable" && error.kind !== "storage-full") return;
+  logger.log(isOurs ? "error" : "warning", "request failed", {
+    ...request,
+    code: error.code,
+    outcome: error.outcome,
+    reason: error.message,
+    cause: error.cause,
+  });
+}
+
+function closing(): TidemarkError {
+  return new TidemarkError(
+    "closed",
+    "Cannot take the request: the sidecar is closing; nothing was changed, try again when it is back",
+  );
+}
+
+function unknownPath(path: string): RequestError {
+  return new RequestError(404, `Cannot find ${path}: there is no such path; see docs/HTTP.md`);
+}
+
+function methodNotAllowed(method: string, allowed: readonly string[]): RequestError {
+  return new RequestError(
+    405,
+    `Cannot ${method} this path: it takes ${allowed.join(", ")}`,
+    { method, allowed },
+    { allow: allowed.join(", ") },
+  );
+}
+
+function checkLimit(name: string, value: number): number {
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new RangeError(
+    `Cannot make the HTTP app: ${name} is ${value}, wants a positive whole number`,
+  );
+}

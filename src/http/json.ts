@@ -1,0 +1,25 @@
+/**
+ * JSON as Tidemark speaks it: u64 values are decimal strings, both ways.
+ * @module
+ */
+
+/** Writes a value as JSON; a `bigint` becomes a decimal string. */
+export function toJson(value: unknown, indent?: number): string {
+  return JSON.stringify(
+    value,
+    (_key, item: unknown) => typeof item === "bigint" ? item.toString() : item,
+    indent,
+  );
+}
+
+/** An answer with a JSON body. */
+export function jsonResponse(
+  value: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(`${toJson(value)}\n`, {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
+  });
+}

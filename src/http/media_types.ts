@@ -1,0 +1,8 @@
+/** Media types of changes. @module */
+
+/** A CBOR sequence (RFC 8742) of `[keyGroup, bytes]`. */
+export const CBOR_SEQUENCE = "application/cbor-seq";
+/** A CBOR array of `[keyGroup, bytes]`. */
+export const CBOR_ARRAY = "application/cbor";
+/** Lines of `{"keyGroup":n,"data":"text"}` or `{"keyGroup":n,"base64":"…"}`. */
+export const NDJSON = "application/x-ndjson";

@@ -1,0 +1,5 @@
+/**
+ * HTTP for a Tidemark store, on any runtime that speaks `fetch`.
+ * @module
+ */
+export { createApp, type HttpApp, type HttpAppOptions } from "./app.ts";

@@ -1,0 +1,127 @@
+/**
+ * Runs benches, each in a fresh process under each runtime in turn, and prints their tables.
+ *
+ *   npm run bench                                list the benches
+ *   npm run bench -- codec format                run them
+ *   npm run bench -- codec --runtime deno,bun    on some runtimes
+ *   npm run bench -- codec --check               say met or missed for each bar; exit 1 on a missed one
+ *   npm run bench -- codec --write               also put the table into README.md
+ *   npm run bench -- codec --smoke               tiny sizes, to see that it runs
+ * @module
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { type BenchResult, formatResult } from "./_bench.ts";
+import { barsTable, replaceMarked, type RuntimeResult } from "./_report.ts";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const RUNTIMES = new Map([
+  ["deno", { title: "Deno", command: ["deno", "run", "-A"] }],
+  ["bun", { title: "Bun", command: ["bun", "run"] }],
+  ["node", { title: "Node", command: ["node", "--import", "tsx"] }],
+]);
+
+interface Flags {
+  readonly check: boolean;
+  readonly smoke: boolean;
+}
+
+function benchNames(): string[] {
+  return readdirSync(HERE)
+    .filter((file) => /^[^_].*\.ts$/.test(file) && !/^main\.ts$|_(?:test|soak)\.ts$/.test(file))
+    .map((file) => file.replace(/\.ts$/, ""));
+}
+
+function known(kind: string, asked: readonly string[], names: readonly string[]): string[] {
+  for (const name of asked) {
+    if (!names.includes(name)) {
+      throw new RangeError(`Cannot run ${kind} ${name}: there are ${names.join(", ")}`);
+    }
+  }
+  return [...asked];
+}
+
+/** Runs a command from the installed packages to its end; its output goes to the terminal. */
+function runInstalled(command: readonly string[]): void {
+  const path = `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`;
+  const { status, signal, error } = spawnSync(command[0], command.slice(1), {
+    cwd: ROOT,
+    env: { ...process.env, PATH: path },
+    stdio: "inherit",
+  });
+  if (error !== undefined) throw error;
+  if (status !== 0) {
+    throw new Error(
+      `Cannot run ${command.join(" ")}: ended with ${signal ?? `exit code ${status}`}`,
+    );
+  }
+}
+
+function runBench(name: string, runtime: string, flags: Flags, folder: string): RuntimeResult {
+  const { title, command } = RUNTIMES.get(runtime)!;
+  const file = join(folder, `${name}_${runtime}.json`);
+  const passed = Object.entries(flags).filter(([, isSet]) => isSet).map(([flag]) => flag);
+  runInstalled([...command, join(HERE, "_child.ts"), name, file, ...passed]);
+  const result: BenchResult = JSON.parse(readFileSync(file, "utf8"));
+  console.log(`\n${formatResult({ ...result, title: `${result.title} (${title})` })}`);
+  return { runtime: title, result };
+}
+
+function machine(): string {
+  const all = cpus();
+  return `${all[0].model.trim()}, ${all.length} cores`;
+}
+
+function writeToReadme(name: string, results: readonly RuntimeResult[]): void {
+  const path = join(ROOT, "README.md");
+  const content = `${
+    barsTable(results)
+  }\n\nMeasured by \`npm run bench -- ${name} --write\` on: ${machine()}.`;
+  writeFileSync(path, replaceMarked(readFileSync(path, "utf8"), name, content));
+  runInstalled(["deno", "fmt", "--quiet", path]);
+}
+
+function main(): void {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      check: { type: "boolean", default: false },
+      smoke: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      runtime: { type: "string", default: [...RUNTIMES.keys()].join(",") },
+    },
+  });
+  if (positionals.length === 0) {
+    console.log(`npm run bench -- NAME…: ${benchNames().join(", ")}`);
+    return;
+  }
+  const names = known("bench", positionals, benchNames());
+  const runtimes = known("runtime", values.runtime.split(","), [...RUNTIMES.keys()]);
+  const folder = mkdtempSync(join(tmpdir(), "tidemark-bench-"));
+  const missed: string[] = [];
+  try {
+    for (const name of names) {
+      const results = runtimes.map((runtime) => runBench(name, runtime, values, folder));
+      console.log(`\n${barsTable(results)}`);
+      for (const { runtime, result } of results) {
+        const bars = result.bars.filter((bar) => !bar.met);
+        missed.push(...bars.map((bar) => `${name} on ${runtime}: ${bar.name}`));
+      }
+      if (values.write) writeToReadme(name, results);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  if (!values.check) return;
+  for (const bar of missed) console.log(`missed: ${bar}`);
+  console.log(missed.length === 0 ? "All bars met" : `${missed.length} bars missed`);
+  process.exitCode = missed.length === 0 ? 0 : 1;
+}
+
+main();

@@ -17,7 +17,8 @@ export interface TextFile {
 /** One TypeScript or JavaScript file. */
 export interface SourceFile extends TextFile, MaskedSource {}
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** The repository. */
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Reads one file of the repository. */
 export function readText(path: string): string {

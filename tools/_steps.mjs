@@ -88,6 +88,12 @@ function suiteSteps(root, reports, filter) {
   const here = files.map((path) => `./${path}`);
   return [
     {
+      id: "load",
+      title: "tests load in Deno",
+      command: ["deno", "run", "-A", "tools/load_tests.ts", ...files],
+      cores: 1,
+    },
+    {
       id: "deno",
       title: "suite under Deno",
       command: [

@@ -13,38 +13,14 @@ export function encodeEndItem(content: Readonly<Record<string, unknown>>): Uint8
   return Uint8Array.from(codec.encode(withWideIntegers(content)));
 }
 
-/** Reads the last item; whole numbers come back as `number` where they fit. */
-export function decodeEndItem(bytes: Uint8Array): Record<string, unknown> {
-  return withNumbers(codec.decode(bytes)) as Record<string, unknown>;
-}
-
-/** Whether an item that begins with this byte is the last one: a map. */
-export function isEndItem(firstByte: number): boolean {
-  return firstByte >> 5 === 5;
-}
-
 /** The encoder writes whole numbers beyond 32 bits as floating point, unless they are a `bigint`. */
 function withWideIntegers(value: unknown): unknown {
-  return mapValues(
-    value,
-    (item) =>
-      Number.isSafeInteger(item) && Math.abs(item as number) > UINT32_MAX
-        ? BigInt(item as number)
-        : item,
-  );
-}
-
-function withNumbers(value: unknown): unknown {
-  return mapValues(
-    value,
-    (item) => typeof item === "bigint" && Number.isSafeInteger(Number(item)) ? Number(item) : item,
-  );
-}
-
-function mapValues(value: unknown, map: (item: unknown) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => mapValues(item, map));
-  if (typeof value !== "object" || value === null) return map(value);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, mapValues(item, map)]),
-  );
+  if (Array.isArray(value)) return value.map(withWideIntegers);
+  if (typeof value === "object" && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, withWideIntegers(item)]),
+    );
+  }
+  const isWide = Number.isSafeInteger(value) && Math.abs(value as number) > UINT32_MAX;
+  return isWide ? BigInt(value as number) : value;
 }

@@ -1,0 +1,180 @@
+/** Reads a restore that comes as a CBOR sequence: changes, then one map that ends it. */
+import { Decoder } from "cbor-x/index-no-eval";
+import { hasCode, TidemarkError } from "../engine/errors.ts";
+import { scanChangePrefix } from "../engine/format/change_scan.ts";
+import { CHANGE_BYTES_MAX } from "../engine/limits.ts";
+import type { RestoreTrailer } from "../engine/types.ts";
+import { Xxh64 } from "../../wasm/mod.ts";
+import type { JsonObject } from "./_json.ts";
+import { errorOfProblem } from "./_problem.ts";
+
+const decoder = new Decoder({ useRecords: false, mapsAsObjects: true });
+const BUFFER_BYTES = 64 * 1024;
+/** Head of a change, besides its data. */
+const HEAD_BYTES_MAX = 32;
+const MAP = 5;
+
+/** A restore from a sidecar, under way. */
+export interface RemoteRestore {
+  /** Encoded changes, piece by piece; each is valid until the next one is asked for. Throws when the restore is cut short. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Settles with the trailer when all pieces were read and agree with it. */
+  readonly trailer: Promise<RestoreTrailer>;
+}
+
+/** Reads the stream; `what` names it for messages. */
+export function readChangeStream(body: ReadableStream<Uint8Array>, what: string): RemoteRestore {
+  let settle: (trailer: RestoreTrailer) => void = () => {};
+  let fail: (error: unknown) => void = () => {};
+  const trailer = new Promise<RestoreTrailer>((resolve, reject) => {
+    settle = resolve;
+    fail = reject;
+  });
+  trailer.catch(() => {
+    // The iteration tells of a failed restore; this is the same error again.
+  });
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    try {
+      settle(yield* readPieces(body, what));
+    } catch (error) {
+      fail(error);
+      throw error;
+    }
+  }
+  return { pieces: pieces(), trailer };
+}
+
+async function* readPieces(
+  body: ReadableStream<Uint8Array>,
+  what: string,
+): AsyncGenerator<Uint8Array, RestoreTrailer> {
+  const reader = body.getReader();
+  const pending = new PendingBytes();
+  const hash = new Xxh64();
+  let count = 0;
+  let isDone = false;
+  try {
+    while (true) {
+      const part = await readPart(reader, what);
+      isDone = part.done;
+      if (part.value !== undefined) pending.add(part.value);
+      const bytes = pending.bytes;
+      const end = changesEnd(bytes);
+      if (end.bytes > 0) {
+        const piece = bytes.subarray(0, end.bytes);
+        hash.update(piece);
+        count += end.count;
+        yield piece;
+        pending.drop(end.bytes);
+      }
+      if (isDone) return checkTrailer(pending.bytes, count, hash.digest(), what);
+      if (pending.bytes.length > CHANGE_BYTES_MAX + HEAD_BYTES_MAX) {
+        throw cut(what, "it holds too large a change");
+      }
+    }
+  } finally {
+    if (!isDone) await reader.cancel();
+  }
+}
+
+async function readPart(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  what: string,
+): Promise<{ done: boolean; value?: Uint8Array }> {
+  try {
+    return await reader.read();
+  } catch (cause) {
+    throw cut(what, "the connection broke", cause);
+  }
+}
+
+/** Where the changes at the front end; a map ends them. */
+function changesEnd(bytes: Uint8Array): { bytes: number; count: number } {
+  if (isMap(bytes, 0)) return { bytes: 0, count: 0 };
+  let to = bytes.length;
+  try {
+    const scan = scanChangePrefix(bytes, { what: "the answer" });
+    return { bytes: scan.end, count: scan.count };
+  } catch (error) {
+    if (!hasCode(error, "corrupt") || !isMap(bytes, Number(error.details.position))) throw error;
+    to = Number(error.details.position);
+  }
+  return { bytes: to, count: scanChangePrefix(bytes, { to }).count };
+}
+
+function isMap(bytes: Uint8Array, at: number): boolean {
+  return at < bytes.length && bytes[at] >> 5 === MAP;
+}
+
+function checkTrailer(
+  bytes: Uint8Array,
+  count: number,
+  hash: bigint,
+  what: string,
+): RestoreTrailer {
+  const item = isMap(bytes, 0) ? decodeItem(bytes, what) : {};
+  if (isObject(item.error)) throw errorOfProblem(item.error);
+  if (!isObject(item.end)) throw cut(what, "it ends without its trailer");
+  const trailer = {
+    count: Number(item.end.count),
+    hash: String(item.end.hash),
+    confirmed: Number(item.end.confirmed),
+  };
+  const found = hash.toString(16).padStart(16, "0");
+  if (trailer.count !== count || trailer.hash !== found) {
+    throw cut(
+      what,
+      `its trailer says ${trailer.count} changes with hash ${trailer.hash}, found ${count} with ${found}`,
+    );
+  }
+  return trailer;
+}
+
+function decodeItem(bytes: Uint8Array, what: string): JsonObject {
+  try {
+    return decoder.decode(bytes) as JsonObject;
+  } catch (cause) {
+    throw cut(what, "its last item can't be read", cause);
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null;
+}
+
+function cut(what: string, reason: string, cause?: unknown): TidemarkError {
+  return new TidemarkError(
+    "server-unreachable",
+    `Cannot restore ${what}: the answer was cut short: ${reason}; restore again`,
+    { cause },
+  );
+}
+
+/** Bytes that came and were not taken yet, in one growing buffer. */
+class PendingBytes {
+  #buffer = new Uint8Array(BUFFER_BYTES);
+  #from = 0;
+  #to = 0;
+
+  get bytes(): Uint8Array {
+    return this.#buffer.subarray(this.#from, this.#to);
+  }
+
+  add(part: Uint8Array): void {
+    const length = this.#to - this.#from;
+    if (this.#to + part.length > this.#buffer.length) {
+      const needed = length + part.length;
+      const target = needed > this.#buffer.length ? new Uint8Array(2 * needed) : this.#buffer;
+      target.set(this.bytes);
+      this.#buffer = target;
+      this.#from = 0;
+      this.#to = length;
+    }
+    this.#buffer.set(part, this.#to);
+    this.#to += part.length;
+  }
+
+  drop(bytes: number): void {
+    this.#from += bytes;
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * The HTTP API of a sidecar, as calls.
+ *
+ * Owns: requests, the reading of answers and problem documents.
+ * Does not own: when to try again, what a rule means.
+ * @module
+ */
+import { TidemarkError } from "../engine/errors.ts";
+import type {
+  AppendResult,
+  CheckpointMetadata,
+  CheckpointOptions,
+  KeyGroupRange,
+  ResumeOptions,
+  ResumeResult,
+  WriterPosition,
+} from "../engine/types.ts";
+import { type JsonObject, parseJson, toJson } from "./_json.ts";
+import { errorOfAnswer, unreachable } from "./_problem.ts";
+import { readChangeStream, type RemoteRestore } from "./_change_stream.ts";
+
+export type { RemoteRestore } from "./_change_stream.ts";
+
+const CBOR_SEQUENCE = "application/cbor-seq";
+
+/** A job as the sidecar describes it. */
+export interface JobDescription {
+  readonly job: string;
+  readonly fingerprint: bigint;
+  readonly epoch: number;
+  readonly run: number;
+  readonly writers: readonly WriterPosition[];
+}
+
+/** Where and how to append. */
+export interface RemoteAppendOptions {
+  /** Expected offset, so that a repeated append is taken once. @default at the end */
+  offset?: number;
+  /** The pipeline's run. @default none */
+  run?: number;
+  /** Whether to wait until the changes are durable. @default "durable" */
+  ack?: "durable" | "buffered";
+}
+
+/** What to restore. */
+export interface RemoteRestoreOptions {
+  /** @default "latest" */
+  at?: string;
+  /** First offset. @default 0 */
+  from?: number;
+  /** Which key groups. @default all */
+  keyGroups?: KeyGroupRange;
+}
+
+/** Options of a {@link TidemarkClient}. */
+export interface ClientOptions {
+  /** Sends a request. @default the runtime's own `fetch` */
+  fetch?: (request: Request) => Promise<Response>;
+}
+
+/** Talks to one sidecar. */
+export class TidemarkClient {
+  readonly url: string;
+  readonly #fetch: (request: Request) => Promise<Response>;
+
+  /**
+   * @param url Address of the sidecar, such as `http://127.0.0.1:7460`.
+   * @throws {TypeError} when it is not an http or https URL
+   */
+  constructor(url: string, options: ClientOptions = {}) {
+    this.url = checkUrl(url);
+    this.#fetch = options.fetch ?? ((request) => fetch(request));
+  }
+
+  /** Makes the job unless it is there, and describes it. */
+  async createJob(job: string): Promise<JobDescription> {
+    return describeJob(await this.#call("PUT", jobPath(job), "not-applied", {}));
+  }
+
+  /**
+   * Appends encoded changes as one unit.
+   *
+   * @param changes A CBOR sequence of `[keyGroup, bytes]`.
+   */
+  async append(
+    job: string,
+    writer: string,
+    changes: Uint8Array,
+    options: RemoteAppendOptions = {},
+  ): Promise<AppendResult> {
+    const headers = new Headers({ "content-type": CBOR_SEQUENCE });
+    if (options.offset !== undefined) headers.set("tidemark-offset", String(options.offset));
+    if (options.run !== undefined) headers.set("tidemark-run", String(options.run));
+    const query = options.ack === undefined ? "" : `?ack=${options.ack}`;
+    const path = `${jobPath(job)}/writers/${encodeURIComponent(writer)}/changes${query}`;
+    const request = { method: "POST", headers, body: changes as Uint8Array<ArrayBuffer> };
+    return await this.#json(path, request) as unknown as AppendResult;
+  }
+
+  /** Makes a checkpoint. */
+  async checkpoint(job: string, options: CheckpointOptions = {}): Promise<CheckpointMetadata> {
+    const { signal: _signal, ...body } = options;
+    return checkpointOf(await this.#call("POST", `${jobPath(job)}/checkpoints`, "unknown", body));
+  }
+
+  /** Rewinds the job to where its pipeline starts again. */
+  async resume(job: string, options: ResumeOptions = {}): Promise<ResumeResult> {
+    const answer = await this.#call("POST", `${jobPath(job)}/resume`, "unknown", { ...options });
+    const { checkpoint, ...result } = answer;
+    const isThere = checkpoint !== null && checkpoint !== undefined;
+    return {
+      ...result,
+      ...(isThere ? { checkpoint: checkpointOf(checkpoint as JsonObject) } : {}),
+    } as unknown as ResumeResult;
+  }
+
+  /** Reads the changes of one writer back. */
+  async restore(
+    job: string,
+    writer: string,
+    options: RemoteRestoreOptions = {},
+  ): Promise<RemoteRestore> {
+    const query = new URLSearchParams();
+    if (options.at !== undefined) query.set("at", options.at);
+    if (options.from !== undefined) query.set("from", String(options.from));
+    if (options.keyGroups !== undefined) query.set("keyGroups", options.keyGroups.join("-"));
+    const path = `${jobPath(job)}/writers/${encodeURIComponent(writer)}/changes?${query}`;
+    const answer = await this.#send(path, { headers: { accept: CBOR_SEQUENCE } });
+    if (answer.body === null) throw unreachable(this.url, "the answer has no body", "not-applied");
+    return readChangeStream(answer.body, `writer ${writer} of job ${job}`);
+  }
+
+  async #call(
+    method: string,
+    path: string,
+    lostOutcome: "not-applied" | "unknown",
+    body: JsonObject,
+  ): Promise<JsonObject> {
+    const headers = { "content-type": "application/json" };
+    return await this.#json(path, { method, headers, body: toJson(body) }, lostOutcome);
+  }
+
+  async #json(
+    path: string,
+    init: RequestInit,
+    lostOutcome: "not-applied" | "unknown" = "unknown",
+  ): Promise<JsonObject> {
+    const answer = await this.#send(path, init, lostOutcome);
+    try {
+      return parseJson(await answer.text());
+    } catch (cause) {
+      throw unreachable(this.url, "the answer can't be read", lostOutcome, cause);
+    }
+  }
+
+  async #send(
+    path: string,
+    init: RequestInit,
+    lostOutcome: "not-applied" | "unknown" = "not-applied",
+  ): Promise<Response> {
+    let answer: Response;
+    try {
+      answer = await this.#fetch(new Request(`${this.url}${path}`, init));
+    } catch (cause) {
+      throw unreachable(this.url, reasonOf(cause), lostOutcome, cause);
+    }
+    if (!answer.ok) throw await errorOfAnswer(this.url, answer);
+    return answer;
+  }
+}
+
+function jobPath(job: string): string {
+  return `/v1/jobs/${encodeURIComponent(job)}`;
+}
+
+function describeJob(answer: JsonObject): JobDescription {
+  return {
+    ...answer,
+    fingerprint: BigInt(String(answer.fingerprint)),
+  } as unknown as JobDescription;
+}
+
+/** Answers from HTTP have u64 values as decimal strings. */
+function checkpointOf<Found extends CheckpointMetadata>(answer: JsonObject): Found {
+  const found: Record<string, unknown> = { ...answer };
+  for (const name of ["fingerprint", "steps", "processedRecords"]) {
+    if (typeof found[name] === "string") found[name] = BigInt(found[name]);
+  }
+  return found as unknown as Found;
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  // Node says only "fetch failed"; what happened is in the cause.
+  const inner = cause.cause;
+  return inner instanceof Error && inner.message !== "" ? inner.message : cause.message;
+}
+
+function checkUrl(url: string): string {
+  const parsed = new URL(url);
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
+    throw new TypeError(`Cannot use ${url}: wants an address such as http://127.0.0.1:7460`);
+  }
+  return parsed.href.replace(/\/+$/, "");
+}
+
+/** Whether an error means that the same append may be sent again: nothing of it was taken. */
+export function isNotTaken(error: unknown): error is TidemarkError {
+  return error instanceof TidemarkError && error.retryable && error.outcome === "not-applied";
+}

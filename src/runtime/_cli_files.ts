@@ -1,0 +1,126 @@
+/** Files that are named as arguments. */
+import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
+
+/** A file that appears under its name only when it is whole. */
+export interface OutputFile {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Makes the file durable and gives it its name. */
+  commit(): Promise<void>;
+  /** Removes what was written; does nothing after {@link commit}. */
+  discard(): Promise<void>;
+}
+
+const PIECE_BYTES = 1024 * 1024;
+
+const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: "invalid-request",
+  ENOTDIR: "invalid-request",
+  EISDIR: "invalid-request",
+  EACCES: "storage-denied",
+  EPERM: "storage-denied",
+  EROFS: "storage-denied",
+  ENOSPC: "storage-full",
+  EDQUOT: "storage-full",
+};
+
+/** A file's bytes, piece by piece. */
+export async function* readFileInPieces(path: string): AsyncGenerator<Uint8Array> {
+  const file = await attempt("read", path, () => open(path, "r"));
+  try {
+    while (true) {
+      const piece = new Uint8Array(PIECE_BYTES);
+      const { bytesRead } = await attempt("read", path, () => file.read(piece, 0, PIECE_BYTES));
+      if (bytesRead === 0) return;
+      yield piece.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Begins a file that takes its name when it is whole; what is no regular file, such as a device, is written as it is. */
+export async function createOutputFile(path: string): Promise<OutputFile> {
+  const target = await attempt("write", path, () => targetOf(path));
+  if (!target.isReplaced) {
+    return writerOf(path, await attempt("write", path, () => open(target.path, "r+")));
+  }
+  const temporary = join(
+    dirname(target.path),
+    `.${basename(target.path)}.${crypto.randomUUID()}.tmp`,
+  );
+  const file = await attempt("write", path, () => open(temporary, "wx"));
+  return writerOf(path, file, { temporary, target: target.path });
+}
+
+async function targetOf(path: string): Promise<{ path: string; isReplaced: boolean }> {
+  try {
+    const real = await realpath(path);
+    const found = await stat(real);
+    if (found.isDirectory()) throw Object.assign(new Error("is a directory"), { code: "EISDIR" });
+    return { path: real, isReplaced: found.isFile() };
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return { path, isReplaced: true };
+    throw error;
+  }
+}
+
+function writerOf(
+  path: string,
+  file: FileHandle,
+  names?: { readonly temporary: string; readonly target: string },
+): OutputFile {
+  let isOpen = true;
+  return {
+    async write(bytes) {
+      for (let at = 0; at < bytes.length;) {
+        const { bytesWritten } = await attempt("write", path, () => file.write(bytes, at));
+        at += bytesWritten;
+      }
+    },
+    async commit() {
+      await attempt("write", path, async () => {
+        if (names !== undefined) await file.sync();
+        isOpen = false;
+        await file.close();
+        if (names === undefined) return;
+        await rename(names.temporary, names.target);
+        await syncDirectory(dirname(names.target));
+      });
+    },
+    async discard() {
+      if (!isOpen) return;
+      isOpen = false;
+      await file.close();
+      if (names !== undefined) await rm(names.temporary, { force: true });
+    },
+  };
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function attempt<T>(
+  action: "read" | "write",
+  path: string,
+  run: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await run();
+  } catch (cause) {
+    const errno = (cause as { code?: unknown }).code;
+    const code = CODE_OF_ERRNO[String(errno)] ?? "storage-unavailable";
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TidemarkError(code, `Cannot ${action} ${path}: ${reason}`, {
+      details: { path, errno },
+      cause,
+    });
+  }
+}

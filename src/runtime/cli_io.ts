@@ -1,0 +1,91 @@
+/**
+ * What a command line needs of the process it runs in.
+ *
+ * Owns: standard streams, files named as arguments, signals, the exit.
+ * Does not own: what is written to them (`src/cli`).
+ * @module
+ */
+import process from "node:process";
+import { resolve } from "node:path";
+import { createOutputFile, type OutputFile, readFileInPieces } from "./_cli_files.ts";
+import { readStandardInput, writeStandardOutput } from "./_cli_streams.ts";
+import {
+  type FetchHandler,
+  type HttpServer,
+  serveHttp,
+  type ServeHttpOptions,
+} from "./http_server.ts";
+
+export type { OutputFile } from "./_cli_files.ts";
+export { BrokenPipeError } from "./_cli_streams.ts";
+
+/** Signals that ask a process to end. */
+export type StopSignal = "SIGINT" | "SIGTERM";
+
+/** The process as a command sees it; tests pass one of their own. */
+export interface CliIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether a person watches stderr. */
+  readonly isErrorTerminal: boolean;
+  /** Standard input, piece by piece. */
+  readInput(): AsyncIterable<Uint8Array>;
+  /** Writes to stdout; settles when there is room for more. @throws {BrokenPipeError} when nobody reads any more */
+  writeOutput(bytes: Uint8Array): Promise<void>;
+  /** Writes to stderr. */
+  writeError(text: string): void;
+  /** A file's bytes, piece by piece. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-unavailable` */
+  readFile(path: string): AsyncIterable<Uint8Array>;
+  /** Begins a file. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`, `storage-unavailable` */
+  createFile(path: string): Promise<OutputFile>;
+  absolutePath(path: string): string;
+  serve(handler: FetchHandler, options: ServeHttpOptions): Promise<HttpServer>;
+  fetch(request: Request): Promise<Response>;
+  /** Calls `listener` at each signal that asks the process to end, until the answer is called. */
+  onStopSignal(listener: (signal: StopSignal) => void): () => void;
+  /** Waits. */
+  sleep(delayMs: number): Promise<void>;
+  monotonicMs(): number;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
+
+/** The {@link CliIo} of this process. */
+export function createCliIo(): CliIo {
+  return {
+    env: process.env,
+    isErrorTerminal: process.stderr.isTTY === true,
+    readInput: readStandardInput,
+    writeOutput: writeStandardOutput,
+    writeError: (text) => void process.stderr.write(text),
+    readFile: readFileInPieces,
+    createFile: createOutputFile,
+    absolutePath: (path) => resolve(path),
+    serve: serveHttp,
+    fetch: (request) => fetch(request),
+    onStopSignal,
+    sleep: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
+    monotonicMs: () => performance.now(),
+    exit: (code) => process.exit(code),
+  };
+}
+
+function onStopSignal(listener: (signal: StopSignal) => void): () => void {
+  process.on("SIGINT", listener);
+  process.on("SIGTERM", listener);
+  return () => {
+    process.off("SIGINT", listener);
+    process.off("SIGTERM", listener);
+  };
+}
+
+/**
+ * Runs a command line to its end and ends the process with its code.
+ *
+ * @param main Answers the exit code.
+ */
+export async function runProcess(
+  main: (args: string[], io: CliIo) => Promise<number>,
+): Promise<void> {
+  process.exitCode = await main(process.argv.slice(2), createCliIo());
+  process.exit();
+}

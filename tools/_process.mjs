@@ -38,17 +38,18 @@ export function environment(root) {
 }
 
 /**
- * @param {string} root folder to run in
+ * @param {string} root the repository, for its installed programs
+ * @param {string} folder to run in
  * @param {string[]} command program and arguments
  * @param {number} timeoutMsMax after which the command and its children are killed
  * @returns {Promise<{ exitCode: number, output: string, elapsedMs: number, ended: string }>}
  */
-export function runCommand(root, command, timeoutMsMax) {
+export function runCommand(root, folder, command, timeoutMsMax) {
   const startMs = performance.now();
   const chunks = [];
   const [program, ...args] = command;
   const child = spawn(program, args, {
-    cwd: root,
+    cwd: folder,
     env: environment(root),
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,

@@ -15,6 +15,7 @@ import { filesBelow } from "./_files.mjs";
  * @property {1 | 2} cores
  * @property {"deno" | "bun" | "node"} [junit] dialect of the report `<id>.xml`; without it the step
  *   counts as one
+ * @property {string} [folder] a new folder to run in, for what leaves files behind
  * @property {string[]} [files] test files that the report must name
  */
 
@@ -70,9 +71,10 @@ function exampleSteps(root, reports) {
       "-A",
       "--doc",
       "--reporter=dot",
-      `--junit-path=${reports}/examples.xml`,
-      ...withExamples,
+      `--junit-path=${join(root, reports, "examples.xml")}`,
+      ...withExamples.map((path) => join(root, path)),
     ],
+    folder: `${reports}/scratch`,
     cores: 1,
     junit: "deno",
   }];

@@ -109,7 +109,9 @@ function printStep(step, result, tally) {
 }
 
 async function runStep(step) {
-  const result = await runCommand(ROOT, step.command, STEP_TIMEOUT_MS_MAX);
+  const folder = join(ROOT, step.folder ?? ".");
+  mkdirSync(folder, { recursive: true });
+  const result = await runCommand(ROOT, folder, step.command, STEP_TIMEOUT_MS_MAX);
   writeFileSync(join(ROOT, REPORTS, `${step.id}.log`), result.output);
   const tally = tallyStep(step, result);
   printStep(step, result, tally);

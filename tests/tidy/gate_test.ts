@@ -7,7 +7,7 @@ import { gateSteps } from "../../tools/_steps.mjs";
 import { ROOT } from "./_files.ts";
 
 const shell = (script: string, timeoutMsMax = 60_000): ReturnType<typeof runCommand> =>
-  runCommand(tmpdir(), ["sh", "-c", script], timeoutMsMax);
+  runCommand(ROOT, tmpdir(), ["sh", "-c", script], timeoutMsMax);
 
 test("runCommand keeps what a command prints and how it ended", async () => {
   const { exitCode, output, ended } = await shell("echo one; echo two >&2; exit 3");
@@ -20,7 +20,10 @@ test("runCommand keeps what a command prints and how it ended", async () => {
 
 test("runCommand tells a crash, a missing program and a hang from success", async () => {
   assert.match((await shell("kill -9 $$")).ended, /SIGKILL/);
-  assert.match((await runCommand(tmpdir(), ["no-such-program"], 60_000)).ended, /Cannot start/);
+  assert.match(
+    (await runCommand(ROOT, tmpdir(), ["no-such-program"], 60_000)).ended,
+    /Cannot start/,
+  );
   assert.match((await shell("sleep 600", 50)).ended, /killed after/);
 });
 

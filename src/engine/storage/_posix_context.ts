@@ -1,0 +1,43 @@
+/** What the parts of the POSIX backend share. @module */
+import type { Clock } from "../port/clock.ts";
+import type { FileHandle, FileSystem } from "../port/file_system.ts";
+import type { Logger } from "../port/logger.ts";
+import type { ProcessInfo } from "../port/process_info.ts";
+import type { Random } from "../port/random.ts";
+
+/** The ports that the POSIX backend works with. */
+export interface PosixPorts {
+  readonly fileSystem: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly process: ProcessInfo;
+  readonly logger: Logger;
+}
+
+/** Name of the errno that an error of the file-system port carries. */
+export function errnoOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** Removes a temporary name that is of no more use; what can't be removed is left to the sweep. */
+export async function discardTemporary(ports: PosixPorts, path: string): Promise<void> {
+  try {
+    await ports.fileSystem.unlink(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return;
+    ports.logger.log("warning", "A temporary file could not be removed and is left to the sweep", {
+      path,
+      error,
+    });
+  }
+}
+
+/** Closes a file whose call has failed already: that failure is what the caller must hear of. */
+export async function closeAfterFailure(ports: PosixPorts, handle: FileHandle): Promise<void> {
+  try {
+    await handle.close();
+  } catch (error) {
+    ports.logger.log("warning", "A file could not be closed after a failure", { error });
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Makes the store's folder, and checks that its file system keeps what the protocols build on:
+ * exclusive create, hard links that refuse an existing name, and folder sync.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import { temporaryName } from "./_keys.ts";
+import { discardTemporary, errnoOf, type PosixPorts } from "./_posix_context.ts";
+import { explainPosixError, type FailedCall } from "./_posix_error.ts";
+import type { PosixFolders } from "./_posix_folders.ts";
+
+/** Tag of the names that the checks use. */
+const PROBE_TAG = "probe";
+
+/** Numbers of statfs(2) (Linux, include/uapi/linux/magic.h and the file systems' own sources). */
+const NETWORK_TYPES: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0x517b, "SMB"],
+  [0xff534d42, "CIFS"],
+  [0xfe534d42, "SMB"],
+  [0x01021997, "9p"],
+  [0x00c36400, "Ceph"],
+  [0x5346414f, "AFS"],
+  [0x6b414653, "AFS"],
+  [0x73757245, "Coda"],
+  [0x564c, "NCP"],
+  [0x0bd00bd0, "Lustre"],
+  [0x47504653, "GPFS"],
+  [0x19830326, "BeeGFS"],
+  [0xaad7aaea, "PanFS"],
+  [0x786f4256, "VirtualBox shared folder"],
+  [0xbacbacbc, "VMware shared folder"],
+  [0x65735546, "FUSE (GlusterFS, sshfs, an object store's mount or the like)"],
+]);
+
+const TRANSIENT_TYPES: ReadonlyMap<number, string> = new Map([
+  [0x01021994, "tmpfs: it is lost when the machine stops"],
+  [0x858458f6, "ramfs: it is lost when the machine stops"],
+  [0x794c7630, "overlay: it is lost with the container, unless it is the host's own"],
+]);
+
+/** Makes sure that the store's folder is there and good to write in. */
+export async function preparePosixRoot(
+  ports: PosixPorts,
+  folders: PosixFolders,
+  options: { create: boolean },
+): Promise<void> {
+  const failed: FailedCall = { action: "open store folder", path: folders.root };
+  try {
+    if (options.create) await makeRoot(ports, folders.root);
+    await folders.openRoot(failed);
+    await checkType(ports, folders.root);
+    if (options.create) await syncAncestors(ports, folders.root);
+    await probe(ports, folders);
+  } catch (error) {
+    throw await explainPosixError(ports, folders.root, error, failed);
+  }
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(1, path.lastIndexOf("/")));
+}
+
+async function makeRoot(ports: PosixPorts, root: string): Promise<void> {
+  const missing: string[] = [];
+  let path = root;
+  while (path !== "/" && await ports.fileSystem.stat(path) === undefined) {
+    missing.push(path);
+    path = parentOf(path);
+  }
+  for (const folder of missing.toReversed()) {
+    try {
+      await ports.fileSystem.mkdir(folder);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+/**
+ * Makes the root's own name durable, and those above it. All of them, also when they were found: whoever made
+ * them may have died before its sync.
+ */
+async function syncAncestors(ports: PosixPorts, root: string): Promise<void> {
+  for (let path = root; path !== "/";) {
+    path = parentOf(path);
+    try {
+      await ports.fileSystem.syncDirectory(path);
+    } catch (error) {
+      const errno = errnoOf(error);
+      const isOthers = errno === "EACCES" || errno === "EPERM" || errno === "NotCapable" ||
+        errno === "EROFS" || errno === "EINVAL";
+      if (!isOthers) throw error;
+      // A folder that we may not even read, or that can't be synced, is one that we did not make.
+      return;
+    }
+  }
+}
+
+async function checkType(ports: PosixPorts, root: string): Promise<void> {
+  const type = (await ports.fileSystem.statFileSystem(root)).type >>> 0;
+  const network = NETWORK_TYPES.get(type);
+  if (network !== undefined) {
+    throw unsupported(
+      root,
+      `is on ${network}, which may go on saying "does not exist" of what another machine made`,
+      { type: network },
+    );
+  }
+  const transient = TRANSIENT_TYPES.get(type);
+  if (transient !== undefined) {
+    ports.logger.log("warning", `The store folder is not on a durable file system (${transient})`, {
+      root,
+    });
+  }
+}
+
+async function probe(ports: PosixPorts, folders: PosixFolders): Promise<void> {
+  const names = [0, 1].map(() =>
+    folders.pathOf(temporaryName(PROBE_TAG, ports.clock, ports.random))
+  );
+  try {
+    await probeNames(ports, folders.root, names[0], names[1]);
+  } finally {
+    for (const name of names) await discardTemporary(ports, name);
+  }
+}
+
+async function probeNames(
+  ports: PosixPorts,
+  root: string,
+  file: string,
+  linked: string,
+): Promise<void> {
+  const { fileSystem } = ports;
+  await (await fileSystem.open(file, "create")).close();
+  await wantExists(root, "exclusive create", async () => {
+    await (await fileSystem.open(file, "create")).close();
+  });
+  try {
+    await fileSystem.link(file, linked);
+  } catch (error) {
+    throw isRefusal(error) ? unsupported(root, "has no hard links", {}, error) : error;
+  }
+  await wantExists(root, "hard links that refuse an existing name", () => {
+    return fileSystem.link(file, linked);
+  });
+  try {
+    await fileSystem.syncDirectory(root);
+  } catch (error) {
+    throw isRefusal(error) ? unsupported(root, "can't sync folders", {}, error) : error;
+  }
+}
+
+async function wantExists(root: string, what: string, again: () => Promise<void>): Promise<void> {
+  try {
+    await again();
+  } catch (error) {
+    if (errnoOf(error) === "EEXIST") return;
+    throw error;
+  }
+  throw unsupported(root, `has no ${what}`, {});
+}
+
+function isRefusal(error: unknown): boolean {
+  return ["EPERM", "EOPNOTSUPP", "ENOTSUP", "ENOSYS", "EINVAL", "EMLINK"].includes(
+    errnoOf(error) ?? "",
+  );
+}
+
+function unsupported(
+  root: string,
+  found: string,
+  details: Record<string, unknown>,
+  cause?: unknown,
+): TidemarkError {
+  return new TidemarkError(
+    "unsupported-file-system",
+    `Cannot keep a store in ${
+      JSON.stringify(root)
+    }: its file system ${found}; choose a folder on ` +
+      `a local disk (ext4, XFS, btrfs, ZFS)`,
+    { details: { root, ...details }, cause },
+  );
+}

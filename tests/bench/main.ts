@@ -16,17 +16,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { chosenRuntimes, type Runtime, RUNTIMES } from "../../tools/_runtimes.mjs";
 import { type BenchResult, formatResult } from "./_bench.ts";
 import { barsTable, replaceMarked, type RuntimeResult } from "./_report.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const RUNTIMES = new Map([
-  ["deno", { title: "Deno", command: ["deno", "run", "-A"] }],
-  ["bun", { title: "Bun", command: ["bun", "run"] }],
-  ["node", { title: "Node", command: ["node", "--import", "tsx"] }],
-]);
-
 interface Flags {
   readonly check: boolean;
   readonly smoke: boolean;
@@ -38,13 +33,14 @@ function benchNames(): string[] {
     .map((file) => file.replace(/\.ts$/, ""));
 }
 
-function known(kind: string, asked: readonly string[], names: readonly string[]): string[] {
+function chosenBenches(asked: readonly string[]): readonly string[] {
+  const names = benchNames();
   for (const name of asked) {
     if (!names.includes(name)) {
-      throw new RangeError(`Cannot run ${kind} ${name}: there are ${names.join(", ")}`);
+      throw new RangeError(`Cannot run bench ${name}: there are ${names.join(", ")}`);
     }
   }
-  return [...asked];
+  return asked;
 }
 
 /** Runs a command from the installed packages to its end; its output goes to the terminal. */
@@ -63,9 +59,9 @@ function runInstalled(command: readonly string[]): void {
   }
 }
 
-function runBench(name: string, runtime: string, flags: Flags, folder: string): RuntimeResult {
-  const { title, command } = RUNTIMES.get(runtime)!;
-  const file = join(folder, `${name}_${runtime}.json`);
+function runBench(name: string, runtime: Runtime, flags: Flags, folder: string): RuntimeResult {
+  const { title, command } = runtime;
+  const file = join(folder, `${name}_${title}.json`);
   const passed = Object.entries(flags).filter(([, isSet]) => isSet).map(([flag]) => flag);
   runInstalled([...command, join(HERE, "_child.ts"), name, file, ...passed]);
   const result: BenchResult = JSON.parse(readFileSync(file, "utf8"));
@@ -101,8 +97,8 @@ function main(): void {
     console.log(`npm run bench -- NAME…: ${benchNames().join(", ")}`);
     return;
   }
-  const names = known("bench", positionals, benchNames());
-  const runtimes = known("runtime", values.runtime.split(","), [...RUNTIMES.keys()]);
+  const names = chosenBenches(positionals);
+  const runtimes = chosenRuntimes(values.runtime);
   const folder = mkdtempSync(join(tmpdir(), "tidemark-bench-"));
   const missed: string[] = [];
   try {

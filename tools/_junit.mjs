@@ -9,7 +9,8 @@
  * @property {number} passed
  * @property {string[]} failed names of the failed leaves
  * @property {string[]} skipped names of the skipped leaves, with the reason where the report has it
- * @property {string[]} files test files that the report names, as the runner writes them
+ * @property {string[]} files test files that the report names; Deno's names only where a test was written, which for
+ *   a shared suite is not the file that ran it
  */
 
 const TAG =
@@ -109,4 +110,14 @@ export function tallyJunit(runner, xml) {
     : cases.map(({ suites }) => suites[0]?.file);
   tally.files = [...new Set(files.filter((file) => file !== undefined))];
   return tally;
+}
+
+/**
+ * Lists the files of which Deno's runner says in its output that it runs at least one test.
+ * @param {string} output
+ * @returns {string[]}
+ */
+export function filesOfDenoOutput(output) {
+  const lines = output.matchAll(/^running [1-9]\d* tests? from (?:\.\/)?(.+)$/gm);
+  return [...lines].map(([, file]) => file);
 }

@@ -103,7 +103,6 @@ function suiteSteps(root, reports, filter) {
         "test",
         "-A",
         "--no-check",
-        "--reporter=dot",
         `--junit-path=${reports}/deno.xml`,
         ...here,
       ],

@@ -11,7 +11,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { tallyJunit } from "./_junit.mjs";
+import { filesOfDenoOutput, tallyJunit } from "./_junit.mjs";
 import { runCommand } from "./_process.mjs";
 import { gateSteps } from "./_steps.mjs";
 
@@ -60,7 +60,7 @@ function tallyStep(step, result) {
       skipped: [],
     };
   }
-  const failed = [...tally.failed, ...missingFiles(step, tally)];
+  const failed = [...tally.failed, ...missingFiles(step, tally, result.output)];
   if (tally.passed + tally.failed.length + tally.skipped.length === 0) failed.push("no test ran");
   if (result.ended && failed.length === 0) {
     failed.push(`no test failed, but the runner did: ${result.ended}`);
@@ -68,22 +68,22 @@ function tallyStep(step, result) {
   return { passed: tally.passed, failed, skipped: tally.skipped };
 }
 
-/** Node's report does not name files; it names a file only as a test that holds none. */
-function missingFiles(step, tally) {
+/** Files of which no test ran. Node counts such a file as a test of its own, which has the file's name. */
+function missingFiles(step, tally, output) {
   if (step.files === undefined || step.junit === "node") return [];
-  const seen = new Set(tally.files.map((file) => file.replace(/^\.\//, "")));
-  return step.files.filter((file) => !seen.has(file)).map((file) =>
-    `${file}: no test of it is in the report`
-  );
+  const seen = new Set(step.junit === "deno" ? filesOfDenoOutput(output) : tally.files);
+  return step.files.filter((file) => !seen.has(file)).map((file) => `${file}: no test of it ran`);
 }
 
 function seconds(elapsedMs) {
   return `${(elapsedMs / 1000).toFixed(1)} s`;
 }
 
-/** Deno's short reporter writes one character a line when nobody watches. */
-function withoutDots(output) {
-  return output.replace(/^(?:[.,!]\n)+/gm, "");
+/** Deno lists all tests, then the errors; of those alone there is something to read. */
+function readablePart(output) {
+  const errors = output.lastIndexOf("\n ERRORS \n");
+  const part = errors < 0 ? output : output.slice(errors + 1);
+  return part.replace(/^(?:[.,!]\n)+/gm, "").trimEnd();
 }
 
 function printStep(step, result, tally) {
@@ -100,7 +100,7 @@ function printStep(step, result, tally) {
   console.log(
     `---- ${step.command.slice(0, 3).join(" ")} … (all of it: ${REPORTS}/${step.id}.log)`,
   );
-  const lines = withoutDots(result.output).trimEnd().split("\n");
+  const lines = readablePart(result.output).split("\n");
   if (lines.length > OUTPUT_LINES_MAX) {
     console.log(`… ${lines.length - OUTPUT_LINES_MAX} lines before`);
   }

@@ -126,9 +126,12 @@ export const HABITS: readonly Habit[] = [
 /** Lists every breach of the pattern rules in a file. */
 export function checkHabits(file: SourceFile, habits: readonly Habit[] = HABITS): string[] {
   const found = [];
+  // A parameter or a field of that name is a port.
+  const hasOwnProcess = /\bprocess\??:\s/.test(file.code);
   for (const { banned, where, instead, view = "code" } of habits) {
     if (!where(file.path)) continue;
     for (const match of file[view].matchAll(banned)) {
+      if (hasOwnProcess && match[0].startsWith("process")) continue;
       const place = `${file.path}:${lineAt(file.text, match.index)}`;
       found.push(`${place}: ${match[0].trim()} is banned; use ${instead}`);
     }

@@ -109,6 +109,11 @@ describe("checkHabits", () => {
     assert.equal(found.length, 1);
   });
 
+  test("takes a parameter named process for the port that it is", () => {
+    const text = "export function hostOf(process: ProcessInfo): string { return process.host; }";
+    assert.deepEqual(checkHabits(sourceFile("src/engine/job.ts", text)), []);
+  });
+
   test("lets each runtime's own files use it", () => {
     assert.deepEqual(checkHabits(sourceFile("src/runtime/deno_io.ts", "Deno.openSync(path);")), []);
     assert.deepEqual(checkHabits(sourceFile("tests/tool.ts", "process.exit(Date.now());")), []);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { tallyJunit } from "../../tools/_junit.mjs";
+import { filesOfDenoOutput, tallyJunit } from "../../tools/_junit.mjs";
 
 // Each report is of: a passing, a failing and a skipped test, and a suite of a passing and a skipped one.
 const DENO = `<?xml version="1.0" encoding="UTF-8"?>
@@ -112,4 +112,14 @@ describe("tallyJunit", () => {
     }
     assert.throws(() => tallyJunit("node", ""), /cut off/);
   });
+});
+
+test("filesOfDenoOutput finds the files of which a test ran", () => {
+  const output = [
+    "running 2 tests from ./tests/a_test.ts",
+    "one ... ok (1ms)",
+    "running 0 tests from ./tests/b_test.ts",
+    "running 1 test from ./tests/c_test.ts",
+  ].join("\n");
+  assert.deepEqual(filesOfDenoOutput(output), ["tests/a_test.ts", "tests/c_test.ts"]);
 });

@@ -1,0 +1,134 @@
+/**
+ * Writes the bytes of one batch into the codec's memory: the LZ4 frame, block by block, then what comes behind it.
+ *
+ * ```
+ * XXH32 state | XXH64 state | one block of the body | output, taken away when about 1 MiB is in it
+ * ```
+ * @module
+ */
+import { type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
+import { MIB } from "../limits.ts";
+import { writeUint32 } from "./_bytes.ts";
+import {
+  BLOCK_WORD_BYTES,
+  blockWord,
+  DESCRIPTOR_AT,
+  DESCRIPTOR_BYTES,
+  headerChecksum,
+  LZ4_HEADER_BYTES,
+  LZ4_TAIL_BYTES,
+  writeLz4Header,
+} from "./_lz4_frame.ts";
+import type { Block } from "./change_file.ts";
+
+/** Bytes of a piece, about. */
+const PIECE_BYTES = MIB;
+/** Bytes after which no other block goes into a piece. */
+const FULL_BYTES: number = MIB * 3 / 4;
+
+/** How to write a batch. */
+export interface BatchWriterOptions {
+  readonly compression: "lz4" | "none";
+  readonly blockBytes: number;
+}
+
+/** One batch on its way into a file. */
+export class BatchWriter {
+  readonly blocks: Block[] = [];
+  /** Bytes of the LZ4 frame so far. */
+  frameLength = 0;
+  readonly #codec: Codec;
+  readonly #options: BatchWriterOptions;
+  readonly #contentState: number;
+  readonly #frameState: number;
+  readonly #input: number;
+  readonly #output: number;
+  #end: number;
+
+  constructor(codec: Codec, options: BatchWriterOptions) {
+    this.#codec = codec;
+    this.#options = options;
+    this.#contentState = codec.arenaStart;
+    this.#frameState = this.#contentState + HASH_STATE_BYTES;
+    this.#input = this.#frameState + HASH_STATE_BYTES;
+    this.#output = this.#input + options.blockBytes + SLOP_BYTES;
+    this.#end = this.#output;
+    codec.xxh32Begin(this.#contentState);
+    codec.xxh64Begin(this.#frameState);
+  }
+
+  /** XXH64 of the LZ4 frame so far. */
+  get frameHash(): bigint {
+    return this.#codec.xxh64Digest(this.#frameState);
+  }
+
+  /** Writes the header of the LZ4 frame. */
+  begin(contentBytes: number): void {
+    const { bytes } = this.#codec;
+    const at = this.#end;
+    writeLz4Header(bytes, at, { blockBytes: this.#options.blockBytes, contentBytes });
+    const descriptor = this.#codec.xxh32(at + DESCRIPTOR_AT, DESCRIPTOR_BYTES);
+    bytes[at + LZ4_HEADER_BYTES - 1] = headerChecksum(descriptor);
+    this.#advance(LZ4_HEADER_BYTES);
+  }
+
+  /** Writes the body's next `length` bytes, at most a block, as `fill` puts them into memory. */
+  *block(length: number, fill: (memory: Uint8Array, at: number) => void): Generator<Uint8Array> {
+    if (this.#end - this.#output >= FULL_BYTES) yield* this.flush();
+    const codec = this.#codec;
+    fill(codec.bytes, this.#input);
+    codec.xxh32Update(this.#contentState, this.#input, length);
+    const target = this.#end + BLOCK_WORD_BYTES;
+    let stored = this.#options.compression === "lz4"
+      ? codec.compress(this.#input, length, target)
+      : length;
+    const plain = stored >= length;
+    if (plain) {
+      codec.bytes.copyWithin(target, this.#input, this.#input + length);
+      stored = length;
+    }
+    writeUint32(codec.bytes, this.#end, blockWord(stored, plain));
+    const hash = codec.xxh64(this.#end, BLOCK_WORD_BYTES + stored);
+    this.blocks.push({ length: stored, hash });
+    this.#advance(BLOCK_WORD_BYTES + stored);
+  }
+
+  /** Writes the tail of the LZ4 frame. */
+  end(): void {
+    const { bytes } = this.#codec;
+    writeUint32(bytes, this.#end, 0);
+    writeUint32(bytes, this.#end + 4, this.#codec.xxh32Digest(this.#contentState));
+    this.#advance(LZ4_TAIL_BYTES);
+  }
+
+  /** Writes bytes that come behind the LZ4 frame. */
+  *append(bytes: Uint8Array): Generator<Uint8Array> {
+    const capacity = this.#codec.arenaEnd - this.#output;
+    for (let at = 0; at < bytes.length;) {
+      const room = capacity - (this.#end - this.#output);
+      const part = bytes.subarray(at, at + room);
+      this.#codec.bytes.set(part, this.#end);
+      this.#end += part.length;
+      at += part.length;
+      if (at < bytes.length) yield* this.flush();
+    }
+  }
+
+  /** Gives away what was written, in pieces; they are valid until the call after them. */
+  *flush(): Generator<Uint8Array> {
+    const end = this.#end;
+    const pieces = Math.max(1, Math.round((end - this.#output) / PIECE_BYTES));
+    const length = Math.ceil((end - this.#output) / pieces);
+    for (let at = this.#output; at < end; at += length) {
+      yield this.#codec.bytes.subarray(at, Math.min(at + length, end));
+    }
+    this.#end = this.#output;
+  }
+
+  /** Takes the next bytes of the LZ4 frame in. */
+  #advance(length: number): void {
+    this.#codec.xxh64Update(this.#frameState, this.#end, length);
+    this.#end += length;
+    this.frameLength += length;
+  }
+}

@@ -1,0 +1,63 @@
+/** What ties batches to their file and to each other: each index names the one before it. @module */
+import { wantSame } from "./_want.ts";
+import type { Batch, FileIndex, HeaderFrame } from "./change_file.ts";
+
+/** The batches of a file, from the first on. */
+export class Chain {
+  readonly #file: HeaderFrame;
+  readonly #indexes: { position: number; length: number }[] = [];
+  #end: number;
+  #hash: bigint;
+
+  constructor(file: HeaderFrame) {
+    this.#file = file;
+    this.#end = file.length;
+    this.#hash = file.hash;
+  }
+
+  /** Batches so far. */
+  get count(): number {
+    return this.#indexes.length;
+  }
+
+  /**
+   * Takes the next batch.
+   *
+   * @throws {Malformed} It does not belong there.
+   */
+  follow(batch: Batch): void {
+    wantOfFile(batch, this.#file);
+    wantSame("batch number", batch.number, this.count);
+    wantSame("position", batch.position, this.#end);
+    wantSame("hash of the index before", batch.previousHash, this.#hash);
+    this.#indexes.push({ position: batch.indexPosition, length: batch.end - batch.indexPosition });
+    this.#end = batch.end;
+    this.#hash = batch.indexHash;
+  }
+
+  /**
+   * Checks the frame that ends the file.
+   *
+   * @throws {Malformed} It does not end this one.
+   */
+  finish(index: FileIndex): void {
+    wantSame("file uuid", index.uuid, this.#file.header.uuid);
+    wantSame("epoch", index.epoch, this.#file.header.epoch);
+    wantSame("hash of the last index", index.lastHash, this.#hash);
+    wantSame("number of batches", index.indexes.length, this.count);
+    index.indexes.forEach(({ position, length }, i) => {
+      wantSame(`position of index ${i}`, position, this.#indexes[i].position);
+      wantSame(`length of index ${i}`, length, this.#indexes[i].length);
+    });
+  }
+}
+
+/**
+ * Checks that a batch says it is of this file.
+ *
+ * @throws {Malformed}
+ */
+export function wantOfFile(batch: Batch, file: HeaderFrame): void {
+  wantSame("file uuid", batch.uuid, file.header.uuid);
+  wantSame("epoch", batch.epoch, file.header.epoch);
+}

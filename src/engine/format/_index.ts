@@ -1,0 +1,200 @@
+/** The index frame of a batch, and the one that ends a sealed file. @module */
+import { BATCH_BODY_BYTES_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
+import { readHash, readUint32, writeHash, writeUint32 } from "./_bytes.ts";
+import { cborCount, decodeCbor, encodeCbor } from "./_cbor.ts";
+import {
+  END_FRAME,
+  FRAME_HEAD_BYTES,
+  FRAME_TRAILER_BYTES,
+  INDEX_FRAME,
+  openFrame,
+  type SealedFrame,
+  sealFrame,
+} from "./_frame.ts";
+import { isBlockSize, lz4FrameBytes } from "./_lz4_frame.ts";
+import { Malformed } from "./_malformed.ts";
+import {
+  wantArray,
+  wantBytes,
+  wantCount,
+  wantHash,
+  wantName,
+  wantSame,
+  wantUuid,
+  wantWithin,
+} from "./_want.ts";
+import type { Batch, Block, FileIndex } from "./change_file.ts";
+import { type ChangeSetEntry, type ChangeSetFacts, checkSetFacts, entryOf } from "./change_set.ts";
+
+/** Bytes that the index spends on one block: length and XXH64. */
+const BLOCK_ENTRY_BYTES = 12;
+const INDEX_FIXED_BYTES_MAX = FRAME_HEAD_BYTES + FRAME_TRAILER_BYTES + 1 + 38 + 9 * 9;
+const SET_NUMBERS = 10;
+
+/** Most bytes that the index spends on one change set. */
+export function setEntryBytesMax(set: ChangeSetFacts): number {
+  return 1 + 2 + set.writer.length + SET_NUMBERS * 9;
+}
+
+/** Most bytes of an index without its change sets. */
+export function indexBytesMax(blocks: number): number {
+  return INDEX_FIXED_BYTES_MAX + blocks * BLOCK_ENTRY_BYTES;
+}
+
+/** Most bytes of the frame that ends a file of so many batches. */
+export function endFrameBytesMax(batches: number): number {
+  return INDEX_FIXED_BYTES_MAX + batches * (1 + 2 * 9);
+}
+
+/** Makes the index frame of a batch. */
+export function encodeIndex(batch: Omit<Batch, "indexHash" | "end">): SealedFrame {
+  const blocks = new Uint8Array(batch.blocks.length * BLOCK_ENTRY_BYTES);
+  batch.blocks.forEach(({ length, hash }, i) => {
+    writeUint32(blocks, i * BLOCK_ENTRY_BYTES, length);
+    writeHash(blocks, i * BLOCK_ENTRY_BYTES + 4, hash);
+  });
+  return sealFrame(
+    INDEX_FRAME,
+    encodeCbor([
+      batch.uuid,
+      cborCount(batch.epoch),
+      cborCount(batch.number),
+      cborCount(batch.position),
+      cborCount(batch.bodyLength),
+      batch.blockBytes,
+      blocks,
+      batch.frameHash,
+      batch.previousHash,
+      batch.sets.map(encodeEntry),
+    ]),
+  );
+}
+
+function encodeEntry(set: ChangeSetEntry): unknown[] {
+  return [
+    set.writer,
+    set.keyGroups[0],
+    set.keyGroups[1],
+    cborCount(set.epoch),
+    cborCount(set.sequenceNumber),
+    cborCount(set.firstOffset),
+    cborCount(set.count),
+    set.keyGroupMin,
+    set.keyGroupMax,
+    cborCount(set.bodyOffset),
+    cborCount(set.byteLength),
+  ];
+}
+
+/**
+ * Reads an index frame that is whole.
+ *
+ * @param position Where the frame begins in its file.
+ * @throws {Malformed} Also when what it says of its batch does not agree with itself.
+ */
+export function decodeIndex(frame: Uint8Array, position: number): Batch {
+  const { item, hash } = openFrame(INDEX_FRAME, frame);
+  const fields = wantArray("content", decodeCbor(item), 10);
+  const [uuid, epoch, number, start, bodyLength, blockBytes, blocks, frameHash, previous, sets] =
+    fields;
+  const batch: Batch = {
+    uuid: wantUuid("file uuid", uuid),
+    epoch: wantCount("epoch", epoch),
+    number: wantCount("batch number", number),
+    position: wantCount("position", start),
+    frameLength: 0,
+    frameHash: wantHash("hash of the LZ4 frame", frameHash),
+    indexPosition: position,
+    end: position + frame.length,
+    indexHash: hash,
+    previousHash: wantHash("hash of the index before", previous),
+    bodyLength: wantWithin("body length", bodyLength, [1, BATCH_BODY_BYTES_MAX]),
+    blockBytes: wantCount("block size", blockBytes),
+    blocks: decodeBlocks(wantBytes("list of blocks", blocks)),
+    sets: wantArray("list of change sets", sets).map(decodeEntry),
+  };
+  const whole = { ...batch, frameLength: lz4FrameBytes(batch.blocks) };
+  checkBatch(whole);
+  return whole;
+}
+
+function decodeBlocks(bytes: Uint8Array): Block[] {
+  if (bytes.length % BLOCK_ENTRY_BYTES !== 0) {
+    throw new Malformed(`its list of blocks has ${bytes.length} bytes, wants 12 for each`);
+  }
+  const blocks: Block[] = [];
+  for (let at = 0; at < bytes.length; at += BLOCK_ENTRY_BYTES) {
+    blocks.push({ length: readUint32(bytes, at), hash: readHash(bytes, at + 4) });
+  }
+  return blocks;
+}
+
+function decodeEntry(value: unknown): ChangeSetEntry {
+  const fields = wantArray("change set", value, 1 + SET_NUMBERS);
+  const keyGroup = (what: string, field: number): number =>
+    wantWithin(what, fields[field], [META_KEY_GROUP, KEY_GROUP_MAX]);
+  const facts: ChangeSetFacts = {
+    writer: wantName("writer", fields[0]),
+    keyGroups: [keyGroup("first key group", 1), keyGroup("last key group", 2)],
+    epoch: wantCount("epoch", fields[3]),
+    sequenceNumber: wantCount("sequence number", fields[4]),
+    firstOffset: wantCount("first offset", fields[5]),
+    count: wantCount("count", fields[6]),
+    keyGroupMin: keyGroup("smallest key group", 7),
+    keyGroupMax: keyGroup("largest key group", 8),
+    byteLength: wantCount("length", fields[10]),
+  };
+  return entryOf(facts, wantCount("place in the body", fields[9]));
+}
+
+/** Checks what an index says of its batch against itself. */
+function checkBatch(batch: Batch): void {
+  const { bodyLength, blockBytes, blocks, sets } = batch;
+  if (!isBlockSize(blockBytes)) throw new Malformed(`its block size is ${blockBytes}`);
+  wantSame("number of blocks", blocks.length, Math.ceil(bodyLength / blockBytes));
+  for (const { length } of blocks) wantWithin("block's length", length, [1, blockBytes]);
+  wantSame("end of the LZ4 frame", batch.position + batch.frameLength, batch.indexPosition);
+  let bodyOffset = 0;
+  for (const set of sets) {
+    checkSetFacts(set);
+    wantWithin("change set's epoch", set.epoch, [0, batch.epoch]);
+    wantSame("change set's place in the body", set.bodyOffset, bodyOffset);
+    bodyOffset += set.headerLength + set.byteLength;
+  }
+  wantSame("end of the last change set in the body", bodyOffset, bodyLength);
+}
+
+/** Makes the frame that ends a file. */
+export function encodeFileIndex(index: FileIndex): SealedFrame {
+  return sealFrame(
+    END_FRAME,
+    encodeCbor([
+      index.uuid,
+      cborCount(index.epoch),
+      index.lastHash,
+      index.indexes.map(({ position, length }) => [cborCount(position), length]),
+    ]),
+  );
+}
+
+/**
+ * Reads the frame that ends a file.
+ *
+ * @throws {Malformed}
+ */
+export function decodeFileIndex(frame: Uint8Array): FileIndex {
+  const { item } = openFrame(END_FRAME, frame);
+  const [uuid, epoch, lastHash, indexes] = wantArray("content", decodeCbor(item), 4);
+  return {
+    uuid: wantUuid("file uuid", uuid),
+    epoch: wantCount("epoch", epoch),
+    lastHash: wantHash("hash of the last index", lastHash),
+    indexes: wantArray("list of indexes", indexes).map((value) => {
+      const [position, length] = wantArray("place of an index", value, 2);
+      return {
+        position: wantCount("position of an index", position),
+        length: wantCount("length of an index", length),
+      };
+    }),
+  };
+}

@@ -1,0 +1,224 @@
+/**
+ * Encodes a change file, batch by batch.
+ *
+ * Owns: frames, checksums, the chain of indexes, where everything stands in the file.
+ * Does not own: writing and syncing, when a file ends, how a large batch is split.
+ * @module
+ */
+import { acquireCodec, type Codec, releaseCodec } from "../../../wasm/mod.ts";
+import { batchSize, fitsOneBatch } from "./batch_size.ts";
+import { BatchWriter } from "./_batch_writer.ts";
+import { encodeHeader } from "./_header.ts";
+import { encodeFileIndex, encodeIndex } from "./_index.ts";
+import { checkBlockSize } from "./_lz4_frame.ts";
+import { Malformed } from "./_malformed.ts";
+import type { Batch, ChangeFileHeader } from "./change_file.ts";
+import {
+  type ChangeSet,
+  type ChangeSetEntry,
+  checkSetFacts,
+  encodeSetHeader,
+  entryOf,
+} from "./change_set.ts";
+
+/** How to encode. */
+export interface ChangeFileEncoderOptions {
+  /** `none` stores blocks plainly. */
+  readonly compression: "lz4" | "none";
+  /** Bytes of a block: 64 KiB, 256 KiB, 1 MiB or 4 MiB. */
+  readonly blockBytes: number;
+}
+
+/** Makes the bytes of one change file, in order. What it gives out is in the file as far as it is concerned. */
+export class ChangeFileEncoder {
+  readonly header: ChangeFileHeader;
+  readonly #options: ChangeFileEncoderOptions;
+  readonly #indexes: { position: number; length: number }[] = [];
+  #length = 0;
+  #lastIndexHash = 0n;
+  #state: "new" | "ready" | "in a batch" | "ended" = "new";
+
+  /** @throws {RangeError} The header or an option is out of range. */
+  constructor(header: ChangeFileHeader, options: ChangeFileEncoderOptions) {
+    checkBlockSize(options.blockBytes);
+    orRangeError("a change file", () => encodeHeader(header));
+    this.header = header;
+    this.#options = options;
+  }
+
+  /** Bytes produced so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** XXH64 of the last index, or of the header. */
+  get lastIndexHash(): bigint {
+    return this.#lastIndexHash;
+  }
+
+  /** Batches so far. */
+  get batchCount(): number {
+    return this.#indexes.length;
+  }
+
+  /** Makes the header frame. Once, first. */
+  begin(): Uint8Array {
+    this.#enter("new", "ready");
+    const { bytes, hash } = encodeHeader(this.header);
+    this.#length = bytes.length;
+    this.#lastIndexHash = hash;
+    return bytes;
+  }
+
+  /**
+   * Makes one batch. A generator that is left before its end leaves the file unfinished, for good.
+   *
+   * @param sets At least one; together within the caps of a batch, see {@link fitsOneBatch}.
+   * @returns Pieces of about 1 MiB at most; each is a view of memory that is used anew when the next is asked for.
+   * @throws {RangeError} A change set is out of range, or the batch is above a cap. Nothing was made then.
+   */
+  *batch(sets: readonly ChangeSet[]): Generator<Uint8Array, Batch> {
+    const entries = this.#enterSets(sets);
+    const bodyLength = batchSize(sets, this.#options).bodyBytes;
+    this.#enter("ready", "in a batch");
+    const codec = acquireCodec();
+    try {
+      const batch = yield* this.#encode(codec, { sets, entries, bodyLength });
+      this.#indexes.push({
+        position: batch.indexPosition,
+        length: batch.end - batch.indexPosition,
+      });
+      this.#length = batch.end;
+      this.#lastIndexHash = batch.indexHash;
+      this.#state = "ready";
+      return batch;
+    } finally {
+      releaseCodec(codec);
+    }
+  }
+
+  /** Makes the frame that ends the file. Once, last. */
+  end(): Uint8Array {
+    this.#enter("ready", "ended");
+    const { uuid, epoch } = this.header;
+    const { bytes } = encodeFileIndex({
+      uuid,
+      epoch,
+      lastHash: this.#lastIndexHash,
+      indexes: this.#indexes,
+    });
+    this.#length += bytes.length;
+    return bytes;
+  }
+
+  *#encode(
+    codec: Codec,
+    content: { sets: readonly ChangeSet[]; entries: ChangeSetEntry[]; bodyLength: number },
+  ): Generator<Uint8Array, Batch> {
+    const { sets, entries, bodyLength } = content;
+    const { blockBytes } = this.#options;
+    const writer = new BatchWriter(codec, this.#options);
+    const body = new BodyParts(sets);
+    writer.begin(bodyLength);
+    for (let at = 0; at < bodyLength; at += blockBytes) {
+      const length = Math.min(blockBytes, bodyLength - at);
+      yield* writer.block(length, (memory, to) => body.copy(memory, to, length));
+    }
+    writer.end();
+    const unfinished = {
+      uuid: this.header.uuid,
+      epoch: this.header.epoch,
+      number: this.#indexes.length,
+      position: this.#length,
+      frameLength: writer.frameLength,
+      frameHash: writer.frameHash,
+      indexPosition: this.#length + writer.frameLength,
+      previousHash: this.#lastIndexHash,
+      bodyLength,
+      blockBytes,
+      blocks: writer.blocks,
+      sets: entries,
+    };
+    const index = encodeIndex(unfinished);
+    yield* writer.append(index.bytes);
+    yield* writer.flush();
+    const end = unfinished.indexPosition + index.bytes.length;
+    return { ...unfinished, end, indexHash: index.hash };
+  }
+
+  #enterSets(sets: readonly ChangeSet[]): ChangeSetEntry[] {
+    const size = batchSize(sets, this.#options);
+    if (sets.length === 0 || !fitsOneBatch(size)) {
+      throw new RangeError(
+        `Cannot make a batch of ${sets.length} change sets with ${size.bodyBytes} bytes: ` +
+          "wants at least one, and no more than the caps of a batch allow; split it",
+      );
+    }
+    let bodyOffset = 0;
+    return sets.map((set) => {
+      this.#checkSet(set);
+      const entry = entryOf(set, bodyOffset);
+      bodyOffset += entry.headerLength + entry.byteLength;
+      return entry;
+    });
+  }
+
+  #checkSet(set: ChangeSet): void {
+    const what = `change set ${set.sequenceNumber} of writer "${set.writer}"`;
+    orRangeError(what, () => checkSetFacts(set));
+    const byteLength = set.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (byteLength !== set.byteLength || set.epoch > this.header.epoch) {
+      throw new RangeError(
+        `Cannot encode ${what}: it has ${byteLength} bytes and epoch ${set.epoch}, ` +
+          `wants ${set.byteLength} bytes and at most epoch ${this.header.epoch}`,
+      );
+    }
+  }
+
+  #enter(from: string, to: "ready" | "in a batch" | "ended"): void {
+    if (this.#state !== from) {
+      throw new TypeError(`Cannot go on with a change file that is ${this.#state}: wants ${from}`);
+    }
+    this.#state = to;
+  }
+}
+
+/** The body of a batch, copied out in runs of any length. */
+class BodyParts {
+  readonly #parts: Uint8Array[] = [];
+  #next = 0;
+  #offset = 0;
+
+  constructor(sets: readonly ChangeSet[]) {
+    for (const set of sets) {
+      this.#parts.push(encodeSetHeader(set));
+      for (const chunk of set.chunks) this.#parts.push(chunk);
+    }
+  }
+
+  copy(target: Uint8Array, at: number, length: number): void {
+    const end = at + length;
+    while (at < end) {
+      const part = this.#parts[this.#next];
+      const piece = part.subarray(this.#offset, this.#offset + end - at);
+      target.set(piece, at);
+      at += piece.length;
+      this.#offset += piece.length;
+      if (this.#offset === part.length) {
+        this.#next++;
+        this.#offset = 0;
+      }
+    }
+  }
+}
+
+function orRangeError<T>(what: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof Malformed) {
+      throw new RangeError(`Cannot encode ${what}: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,314 @@
+/**
+ * One run of the kill test: sidecars of one runtime are killed under load, again and again, on one store.
+ * After each kill, everything that was acknowledged must be there.
+ * @module
+ */
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+import { SeededRandom } from "../doubles/seeded_random.ts";
+import {
+  checkCheckpoint,
+  checkList,
+  checkTail,
+  positionOf,
+  showCheckpoint,
+  type ShownCheckpoint,
+} from "./_checks.ts";
+import { JobClient, jsonOf, type ShownJob, type ShownWriter } from "./_client.ts";
+import { WriterHistory } from "./_history.ts";
+import { deckOfKills, type Kill, Pace } from "./_kill_deck.ts";
+import { type AskedCheckpoint, Load, WRITERS } from "./_load.ts";
+import { runCli, type Runtime, Sidecar } from "./_process.ts";
+
+/** What a run saw. Of kills, one can hit several things. */
+export class KillReport {
+  kills = 0;
+  /** Kills that left at least one append without an answer. */
+  appendHits = 0;
+  /** Kills that left a checkpoint without an answer. */
+  checkpointHits = 0;
+  /** Kills that left a resume without an answer. */
+  resumeHits = 0;
+  /** Kills while the job was opened after a kill: the request that opened it had no answer. */
+  recoveryHits = 0;
+  /** Kills before the sidecar listened. */
+  startHits = 0;
+  /** Appends and checkpoints that were acknowledged. */
+  appends = 0;
+  checkpoints = 0;
+  /** Appends, checkpoints and resumes that had taken effect although their answers were lost. */
+  appendsKept = 0;
+  checkpointsKept = 0;
+  resumesKept = 0;
+  /** Resumes that were answered. */
+  resumes = 0;
+}
+
+/** Options of {@link runKills}. */
+export interface KillOptions {
+  readonly runtime: Runtime;
+  /** An empty folder. */
+  readonly store: string;
+  readonly seed: number;
+  readonly kills: number;
+}
+
+/** Kills so many times, and checks after each. @throws what did not hold */
+export async function runKills(options: KillOptions): Promise<KillReport> {
+  await using run = new KillRun(options);
+  return await run.run();
+}
+
+/** Where a resume goes: the tail, a checkpoint, or the beginning, as there is no checkpoint. */
+type Target = "tail" | "nothing" | ShownCheckpoint;
+
+interface Resumed {
+  readonly run: number;
+  readonly checkpoint: { readonly uuid: string } | null;
+  readonly writers: readonly ShownWriter[];
+}
+
+const JOB = "load";
+const LOAD_MS_MAX = 600;
+const APPENDS_MAX = 100;
+const CHECKPOINTS_MAX = 2;
+const RESUME_SHARE = 0.35;
+
+class KillRun implements AsyncDisposable {
+  readonly #options: KillOptions;
+  readonly #random: SeededRandom;
+  readonly #report = new KillReport();
+  readonly #histories = Object.keys(WRITERS).map((writer) => new WriterHistory(writer));
+  readonly #checkpoints: AskedCheckpoint[] = [];
+  readonly #paces = {
+    append: new Pace(5),
+    checkpoint: new Pace(20),
+    resume: new Pace(20),
+    start: new Pace(200),
+    recovery: new Pace(40),
+  };
+  #sidecar: Sidecar | undefined;
+  #unansweredResume: Target | undefined;
+  #run = 0;
+  #branch = 0;
+
+  constructor(options: KillOptions) {
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+  }
+
+  async run(): Promise<KillReport> {
+    await this.#create();
+    for (const kill of deckOfKills(this.#options.kills, this.#random)) {
+      await this.#kill(kill);
+      this.#report.kills++;
+    }
+    await this.#finish();
+    return this.#report;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sidecar?.process.kill();
+  }
+
+  async #create(): Promise<void> {
+    const client = await this.#start();
+    await client.ask("PUT", "", { fingerprint: "7" });
+    await this.#resume(client, "nothing");
+    await this.#end();
+  }
+
+  async #kill(kill: Kill): Promise<void> {
+    switch (kill) {
+      case "start":
+        return await this.#killStart();
+      case "recovery":
+        return await this.#killRecovery();
+      case "resume":
+        return await this.#killResume();
+      default:
+        return await this.#killLoad(kill);
+    }
+  }
+
+  /** Starts a sidecar and waits until it listens. */
+  async #start(): Promise<JobClient> {
+    const startedMs = performance.now();
+    this.#sidecar = new Sidecar(this.#options.runtime, this.#options.store);
+    const url = await this.#sidecar.url;
+    this.#paces.start.note(performance.now() - startedMs);
+    return new JobClient(url, JOB);
+  }
+
+  async #end(): Promise<void> {
+    await this.#sidecar?.process.kill();
+    this.#sidecar = undefined;
+  }
+
+  async #killStart(): Promise<void> {
+    this.#sidecar = new Sidecar(this.#options.runtime, this.#options.store);
+    await delay(this.#paces.start.within(this.#random));
+    await this.#end();
+    this.#report.startHits++;
+  }
+
+  async #killRecovery(): Promise<void> {
+    const client = await this.#start();
+    const opening = client.send("GET", "");
+    await delay(this.#paces.recovery.within(this.#random));
+    await this.#end();
+    if (await opening === undefined) this.#report.recoveryHits++;
+  }
+
+  async #killResume(): Promise<void> {
+    const { client, shown } = await this.#reopen({ isFull: false });
+    const target = await this.#chooseTarget(client, shown);
+    const resuming = client.send("POST", "/resume", { body: resumeBody(target) });
+    await delay(this.#paces.resume.within(this.#random));
+    await this.#end();
+    const answer = await resuming;
+    if (answer === undefined) {
+      this.#unansweredResume = target;
+      this.#report.resumeHits++;
+    } else {
+      this.#rewind(target, jsonOf<Resumed>(answer, "resume"));
+    }
+  }
+
+  async #killLoad(kill: "load" | "append" | "checkpoint"): Promise<void> {
+    const { client, shown } = await this.#reopen({ isFull: false });
+    if (this.#random.chance(RESUME_SHARE)) {
+      await this.#resume(client, await this.#chooseTarget(client, shown));
+    }
+    const load = new Load({
+      client,
+      histories: this.#histories,
+      run: this.#run,
+      branch: this.#branch,
+      firstMark: this.#checkpoints.length,
+      random: this.#random,
+    });
+    await this.#aim(kill, load);
+    load.expectEnd();
+    await this.#end();
+    await load.end();
+    this.#takeIn(load);
+  }
+
+  /** Waits for the moment. */
+  async #aim(kill: "load" | "append" | "checkpoint", load: Load): Promise<void> {
+    const random = this.#random;
+    if (kill === "load") {
+      await Promise.race([delay(random.below(LOAD_MS_MAX)), load.end()]);
+      return;
+    }
+    const countMax = kill === "append" ? APPENDS_MAX : CHECKPOINTS_MAX;
+    await load.sent(kill, 1 + random.below(countMax));
+    await delay(this.#paces[kill].within(random));
+  }
+
+  #takeIn(load: Load): void {
+    const report = this.#report;
+    this.#checkpoints.push(...load.checkpoints);
+    if (this.#histories.some(({ pending }) => pending !== undefined)) report.appendHits++;
+    if (load.checkpoints.some(({ uuid }) => uuid === undefined)) report.checkpointHits++;
+    report.appends += load.tookMs.append.length;
+    report.checkpoints += load.tookMs.checkpoint.length;
+    for (const kind of ["append", "checkpoint"] as const) {
+      for (const tookMs of load.tookMs[kind]) this.#paces[kind].note(tookMs);
+    }
+  }
+
+  /** Starts a sidecar on what the kill left, and checks all of it. */
+  async #reopen(options: { isFull: boolean }): Promise<{ client: JobClient; shown: ShownJob }> {
+    const client = await this.#start();
+    const startedMs = performance.now();
+    const shown = await client.ask<ShownJob>("GET", "");
+    this.#paces.recovery.note(performance.now() - startedMs);
+    this.#settleResume(shown);
+    assert.equal(shown.run, this.#run, "run of the job");
+
+    const checking = { random: this.#random, ...options };
+    this.#report.appendsKept += await checkTail(client, shown, this.#histories, checking);
+    this.#report.checkpointsKept += (await checkList(client, this.#checkpoints)).unansweredKept;
+    const published = this.#checkpoints.filter(({ uuid }) => uuid !== undefined);
+    const chosen = options.isFull || published.length === 0
+      ? published
+      : [published.at(-1)!, this.#random.pick(published)];
+    for (const checkpoint of chosen) await checkCheckpoint(client, checkpoint, checking);
+    return { client, shown };
+  }
+
+  async #finish(): Promise<void> {
+    await this.#reopen({ isFull: true });
+    this.#sidecar?.process.signal("SIGTERM");
+    const { code, stderr } = await this.#sidecar!.process.ended;
+    assert.equal(code, 0, `end of the sidecar: ${stderr}`);
+    const { runtime, store } = this.#options;
+    const verified = await runCli(runtime, ["verify", "--store", store, "--job", JOB]);
+    assert.equal(verified.code, 0, `verify: ${verified.stdout} ${verified.stderr}`);
+  }
+
+  async #chooseTarget(client: JobClient, { head }: ShownJob): Promise<Target> {
+    const published = this.#checkpoints.filter(({ uuid }) => uuid !== undefined);
+    switch (this.#random.pick(["tail", "latest", "uuid"])) {
+      case "tail":
+        return "tail";
+      case "latest":
+        return head === null ? "nothing" : await showCheckpoint(client, head);
+      default:
+        return published.length === 0
+          ? "tail"
+          : await showCheckpoint(client, this.#random.pick(published).uuid!);
+    }
+  }
+
+  async #resume(client: JobClient, target: Target): Promise<void> {
+    const startedMs = performance.now();
+    const resumed = jsonOf<Resumed>(
+      await client.send("POST", "/resume", { body: resumeBody(target) }),
+      `resume at ${resumeBody(target)}`,
+    );
+    this.#paces.resume.note(performance.now() - startedMs);
+    this.#report.resumes++;
+    this.#rewind(target, resumed);
+  }
+
+  /** Takes in where a resume says that the writers are. */
+  #rewind(target: Target, resumed: Resumed): void {
+    assert.equal(resumed.run, this.#run + 1, "run after the resume");
+    if (target === "nothing") assert.equal(resumed.checkpoint, null);
+    else if (target !== "tail") assert.equal(resumed.checkpoint?.uuid, target.uuid);
+    this.#goTo(target);
+    for (const { writer, sent } of this.#histories) {
+      assert.equal(positionOf(resumed.writers, writer), sent, `position of ${writer} after resume`);
+    }
+  }
+
+  #goTo(target: Target): void {
+    this.#run++;
+    this.#branch++;
+    const asked = typeof target === "string"
+      ? undefined
+      : this.#checkpoints.find(({ uuid }) => uuid === target.uuid);
+    for (const [index, history] of this.#histories.entries()) {
+      if (target === "tail") history.rewind(history.acknowledged);
+      else if (target === "nothing") history.rewind(0);
+      else history.rewind(positionOf(target.writers, history.writer), asked!.most[index]);
+    }
+  }
+
+  /** Decides by the run whether a resume took effect whose answer was lost. */
+  #settleResume(shown: ShownJob): void {
+    const target = this.#unansweredResume;
+    this.#unansweredResume = undefined;
+    if (target === undefined || shown.run === this.#run) return;
+    this.#goTo(target);
+    this.#report.resumesKept++;
+  }
+}
+
+function resumeBody(target: Target): string {
+  if (target === "tail") return JSON.stringify({ at: "tail" });
+  return JSON.stringify({ at: target === "nothing" ? "latest" : target.uuid });
+}

@@ -1,0 +1,139 @@
+/**
+ * Processes for the crash tests: a sidecar or a command of any runtime, killed and stopped by signals.
+ * Owns: spawning, signals, reaping. Does not own: HTTP, what the sidecar does.
+ * @module
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** A runtime that Tidemark runs on. */
+export type Runtime = "deno" | "bun" | "node";
+
+/** All of them. */
+export const RUNTIMES: readonly Runtime[] = ["deno", "bun", "node"];
+
+/** The runtime that runs this very test: its sidecars are under test. */
+export const THIS_RUNTIME: Runtime = process.versions.deno !== undefined
+  ? "deno"
+  : process.versions.bun !== undefined
+  ? "bun"
+  : "node";
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const BIN = join(ROOT, "node_modules", ".bin");
+const CLI = join(ROOT, "src", "cli", "main.ts");
+
+/** The command line of the CLI under a runtime; the command and its flags follow. */
+export function cliCommand(runtime: Runtime): string[] {
+  switch (runtime) {
+    case "deno":
+      return [join(BIN, "deno"), "run", "-A", "--quiet", CLI];
+    case "bun":
+      return [join(BIN, "bun"), CLI];
+    case "node":
+      return [THIS_RUNTIME === "node" ? process.execPath : "node", "--import", "tsx", CLI];
+  }
+}
+
+/** How a process ended, and what it said. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A running process. `await using` kills it. */
+export class RunningProcess implements AsyncDisposable {
+  /** Settles when the process is gone and its output is read. */
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  readonly #stdout: string[] = [];
+  readonly #stderr: string[] = [];
+  #isGone = false;
+
+  constructor(command: readonly string[], onLine: (line: string) => void = () => {}) {
+    const [program, ...args] = command;
+    const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = child;
+    child.once("exit", () => this.#isGone = true);
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      this.#stdout.push(line);
+      onLine(line);
+    });
+    createInterface({ input: child.stderr }).on("line", (line) => this.#stderr.push(line));
+    this.ended = once(child, "close").then(([code, signal]) => ({
+      code,
+      signal,
+      stdout: this.#stdout.join("\n"),
+      stderr: this.#stderr.join("\n"),
+    }));
+  }
+
+  /** Sends a signal; one that is gone already is left alone. */
+  signal(name: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): void {
+    if (!this.#isGone) process.kill(this.#child.pid!, name);
+  }
+
+  /** Kills without warning, and waits until the process is gone. */
+  async kill(): Promise<Ended> {
+    this.signal("SIGKILL");
+    return await this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}
+
+/** Runs a command of the CLI to its end. */
+export async function runCli(runtime: Runtime, args: readonly string[]): Promise<Ended> {
+  await using child = new RunningProcess([...cliCommand(runtime), ...args]);
+  return await child.ended;
+}
+
+/** A sidecar: its process, and its address once it listens. */
+export class Sidecar implements AsyncDisposable {
+  readonly process: RunningProcess;
+  /** Settles with the URL when the sidecar says that it listens; fails when it ends before. */
+  readonly url: Promise<string>;
+
+  constructor(runtime: Runtime, store: string, flags: readonly string[] = []) {
+    const { promise, resolve, reject } = deferred<string>();
+    const serve = ["serve", "--store", store, "--listen", "127.0.0.1:0", ...flags];
+    this.process = new RunningProcess([...cliCommand(runtime), ...serve], (line) => {
+      const url = /http:\/\/[\w.]+:\d+/.exec(line)?.[0];
+      if (url !== undefined) resolve(url);
+    });
+    this.process.ended.then(({ code, signal, stderr }) =>
+      reject(new Error(`The sidecar ended (${signal ?? code}) before it listened: ${stderr}`))
+    );
+    this.url = promise;
+    promise.catch(() => {
+      // Who kills it before it listens does not wait for the address; who does gets the error.
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.kill();
+  }
+}
+
+/** A promise with its handles; Node 20 has no `Promise.withResolvers`. */
+export function deferred<T>(): {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (error: Error) => void;
+} {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

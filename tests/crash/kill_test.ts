@@ -1,0 +1,28 @@
+/** Kills sidecars of the runtime that runs this test: nothing that was acknowledged is lost. @module */
+import { join } from "node:path";
+import { test } from "node:test";
+import { withTemporaryFolder } from "./_folder.ts";
+import { checkReport, describeReport } from "./_kill_report.ts";
+import { runKills } from "./_kill_run.ts";
+import { THIS_RUNTIME } from "./_process.ts";
+
+const KILLS = 50;
+const SEED_COUNT = 2 ** 31;
+const TIMEOUT_MS = 300_000;
+
+test(`a sidecar on ${THIS_RUNTIME}, killed again and again, loses nothing acknowledged`, {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const seed = Math.floor(Math.random() * SEED_COUNT);
+  await withTemporaryFolder(async (folder) => {
+    const store = join(folder, "store");
+    try {
+      const report = await runKills({ runtime: THIS_RUNTIME, store, seed, kills: KILLS });
+      console.log(`sidecar on ${THIS_RUNTIME}, seed ${seed}\n${describeReport(report)}`);
+      checkReport(report);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : error;
+      throw new Error(`seed ${seed}: ${message}`, { cause: error });
+    }
+  });
+});

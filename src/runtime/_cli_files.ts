@@ -12,6 +12,15 @@ export interface OutputFile {
   discard(): Promise<void>;
 }
 
+/** A file of which parts are read. */
+export interface InputFile {
+  /** Size in bytes when it was opened. */
+  readonly size: number;
+  /** The bytes from `from` to before `to`; fewer where the file ends before. */
+  read(from: number, to: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
 const PIECE_BYTES = 1024 * 1024;
 
 const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
@@ -38,6 +47,30 @@ export async function* readFileInPieces(path: string): AsyncGenerator<Uint8Array
   } finally {
     await file.close();
   }
+}
+
+/** Opens a file to read parts of it. */
+export async function openInputFile(path: string): Promise<InputFile> {
+  const file = await attempt("read", path, () => open(path, "r"));
+  const { size } = await attempt("read", path, () => file.stat());
+  return {
+    size,
+    async read(from, to) {
+      const bytes = new Uint8Array(to - from);
+      let length = 0;
+      while (length < bytes.length) {
+        const { bytesRead } = await attempt(
+          "read",
+          path,
+          () => file.read(bytes, length, bytes.length - length, from + length),
+        );
+        if (bytesRead === 0) break;
+        length += bytesRead;
+      }
+      return bytes.subarray(0, length);
+    },
+    close: () => file.close(),
+  };
 }
 
 /** Begins a file that takes its name when it is whole; what is no regular file, such as a device, is written as it is. */

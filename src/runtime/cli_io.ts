@@ -7,7 +7,13 @@
  */
 import process from "node:process";
 import { resolve } from "node:path";
-import { createOutputFile, type OutputFile, readFileInPieces } from "./_cli_files.ts";
+import {
+  createOutputFile,
+  type InputFile,
+  openInputFile,
+  type OutputFile,
+  readFileInPieces,
+} from "./_cli_files.ts";
 import { readStandardInput, writeStandardOutput } from "./_cli_streams.ts";
 import {
   type FetchHandler,
@@ -16,7 +22,7 @@ import {
   type ServeHttpOptions,
 } from "./http_server.ts";
 
-export type { OutputFile } from "./_cli_files.ts";
+export type { InputFile, OutputFile } from "./_cli_files.ts";
 export { BrokenPipeError } from "./_cli_streams.ts";
 
 /** Signals that ask a process to end. */
@@ -35,6 +41,8 @@ export interface CliIo {
   writeError(text: string): void;
   /** A file's bytes, piece by piece. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-unavailable` */
   readFile(path: string): AsyncIterable<Uint8Array>;
+  /** Opens a file to read parts of it. @throws {TidemarkError} as {@link readFile} */
+  openFile(path: string): Promise<InputFile>;
   /** Begins a file. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`, `storage-unavailable` */
   createFile(path: string): Promise<OutputFile>;
   absolutePath(path: string): string;
@@ -58,6 +66,7 @@ export function createCliIo(): CliIo {
     writeOutput: writeStandardOutput,
     writeError: (text) => void process.stderr.write(text),
     readFile: readFileInPieces,
+    openFile: openInputFile,
     createFile: createOutputFile,
     absolutePath: (path) => resolve(path),
     serve: serveHttp,

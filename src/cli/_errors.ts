@@ -1,0 +1,40 @@
+/** Errors of a command: as text or JSON on stderr, and as an exit code. The only place that maps them. */
+import { asTidemarkError, problemOf } from "../http/problem.ts";
+import { EXIT_CODE_OF, EXIT_USAGE } from "./exit_codes.ts";
+import type { Report } from "./_report.ts";
+import { toJson } from "../http/json.ts";
+import { UsageError } from "./_usage_error.ts";
+
+/** Tells of an error; answers the exit code. */
+export function reportError(report: Report, error: unknown): number {
+  if (error instanceof UsageError) return reportUsage(report, error);
+  const { code, kind, outcome, retryable, detail, details, nextStep } = problemOf(
+    asTidemarkError(error),
+  );
+  const exitCode = EXIT_CODE_OF[kind];
+  if (report.isJson) {
+    const problem = { code, kind, outcome, retryable, detail, details, nextStep, exitCode };
+    report.note(toJson({ error: problem }));
+    return exitCode;
+  }
+  report.note(`error: ${detail}`);
+  report.note(`  code: ${code}`);
+  if (outcome !== "not-applied") {
+    report.note(
+      `  outcome: ${outcome === "unknown" ? "unknown, it may have taken effect" : outcome}`,
+    );
+  }
+  report.note(`  next: ${nextStep}`);
+  return exitCode;
+}
+
+function reportUsage(report: Report, error: UsageError): number {
+  const help = `tidemark${error.command === undefined ? "" : ` ${error.command}`} --help`;
+  if (report.isJson) {
+    report.note(toJson({ error: { code: "usage", detail: error.message, exitCode: EXIT_USAGE } }));
+  } else {
+    report.note(`error: ${error.message}`);
+    report.note(`  next: ${help} lists what it takes`);
+  }
+  return EXIT_USAGE;
+}

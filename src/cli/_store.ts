@@ -1,0 +1,26 @@
+/** The store that the options name. */
+import type { Store } from "../engine/types.ts";
+import type { StoreSettings } from "../engine/settings.ts";
+import type { CommandContext, CommandOption } from "./command.ts";
+
+/** Where the store is when nothing says so. */
+export const DEFAULT_STORE = "./tidemark-data";
+
+/** The option that says which store. */
+export const STORE_OPTION: CommandOption = {
+  type: "string",
+  value: "DIR",
+  about: `folder of the store (TIDEMARK_STORE, else ${DEFAULT_STORE})`,
+};
+
+/** Opens the store that the options name, and says so when that made it. */
+export async function openNamedStore(
+  context: CommandContext,
+  settings: Partial<StoreSettings>,
+): Promise<Store> {
+  const { io, options, report } = context;
+  const folder = options.text("store") ?? io.env.TIDEMARK_STORE ?? DEFAULT_STORE;
+  const store = await context.openStore(io.absolutePath(folder), settings);
+  if (store.isNew) report.note(`Created store ${store.location}`);
+  return store;
+}

@@ -1,0 +1,140 @@
+/**
+ * `append`: changes from a file or standard input to a writer, in bounded memory.
+ * @module
+ */
+import type { AppendResult, EncodedChanges } from "../engine/types.ts";
+import { CHANGE_FORMATS, readChanges } from "./_input.ts";
+import { openTarget, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
+import { formatBytes, formatCount, type Report } from "./_report.ts";
+import type { AppendPlace, Target } from "./_target.ts";
+import { choiceOption, countOption } from "./_values.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
+import type { StopSignal } from "../runtime/cli_io.ts";
+
+/** The command. */
+export const APPEND: Command = {
+  name: "append",
+  about: "Append changes to a writer, acknowledged when they are durable",
+  positional: { name: "FILE", about: "file to read; - or none reads stdin", isRequired: false },
+  options: {
+    ...TARGET_OPTIONS,
+    writer: WRITER_OPTION,
+    format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
+    offset: {
+      type: "string",
+      value: "N",
+      about: "expected offset of the first change, so that a repeated append is taken once",
+    },
+    run: { type: "string", value: "N", about: "the pipeline's run, as resume answered it" },
+  },
+  notes: [
+    "Makes the store and the job where they are missing. A signal ends it after the changes under way.",
+    "However it ends, it says at which offset the writer stands durably.",
+  ],
+  run,
+};
+
+async function run(context: CommandContext): Promise<number> {
+  const { io, options, positionals, report } = context;
+  const writer = options.required("writer");
+  const format = choiceOption(options, "format", CHANGE_FORMATS) ?? "lines";
+  const place = { offset: countOption(options, "offset"), run: countOption(options, "run") };
+  const [file = "-"] = positionals;
+  const input = file === "-" ? io.readInput() : io.readFile(file);
+  let stoppedBy: StopSignal | undefined;
+  const ignore = io.onStopSignal((signal) => {
+    if (stoppedBy !== undefined) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
+    stoppedBy = signal;
+  });
+  try {
+    await using target = await openTarget(context, "append");
+    const appending = new Appending(target, writer, place, report);
+    await appending.run(readChanges(input, format), () => stoppedBy !== undefined);
+    await appending.reportEnd(options.required("job"));
+  } finally {
+    ignore();
+  }
+  return stoppedBy === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stoppedBy];
+}
+
+/** One append of many pieces. */
+class Appending {
+  readonly #target: Target;
+  readonly #writer: string;
+  readonly #place: AppendPlace;
+  readonly #report: Report;
+  #firstOffset: number | undefined;
+  #last: AppendResult | undefined;
+  #count = 0;
+  #bytes = 0;
+  #sent = 0;
+
+  constructor(target: Target, writer: string, place: AppendPlace, report: Report) {
+    this.#target = target;
+    this.#writer = writer;
+    this.#place = place;
+    this.#report = report;
+  }
+
+  /** Appends every piece; while one is on its way the next one is read. */
+  async run(pieces: AsyncIterable<EncodedChanges>, isStopped: () => boolean): Promise<void> {
+    let underWay: Promise<void> = Promise.resolve();
+    try {
+      for await (const piece of pieces) {
+        await underWay;
+        if (isStopped()) return;
+        underWay = this.#append(piece);
+        underWay.catch(() => {
+          // Whoever awaits it next tells of it.
+        });
+      }
+      await underWay;
+    } catch (error) {
+      await Promise.allSettled([underWay]);
+      this.#report.note(this.#standing());
+      throw error;
+    }
+  }
+
+  async #append(piece: EncodedChanges): Promise<void> {
+    const { offset, run } = this.#place;
+    const expected = offset === undefined ? undefined : offset + this.#sent;
+    this.#sent += piece.count;
+    const result = await this.#target.append(this.#writer, piece, { offset: expected, run });
+    this.#firstOffset ??= result.offset;
+    this.#last = result;
+    this.#count += piece.count;
+    this.#bytes += piece.bytes.length;
+    this.#report.progress(() =>
+      `${formatCount(this.#count, "change")}, ${formatBytes(this.#bytes)} durable`
+    );
+  }
+
+  #standing(): string {
+    return this.#last === undefined
+      ? `Writer ${this.#writer}: nothing of this input was acknowledged`
+      : `Writer ${this.#writer}: ${formatCount(this.#count, "change")} of this input durable, ` +
+        `offsets ${this.#firstOffset} to ${
+          this.#last.nextOffset - 1
+        }; continue at ${this.#last.nextOffset}`;
+  }
+
+  async reportEnd(job: string): Promise<void> {
+    const last = this.#last;
+    const text = last === undefined
+      ? `Nothing to append to ${job}/${this.#writer}`
+      : `Appended ${formatCount(this.#count, "change")} to ${job}/${this.#writer}, ` +
+        `${formatBytes(this.#bytes)}, durable; next offset ${last.nextOffset}`;
+    await this.#report.result(text, {
+      job,
+      writer: this.#writer,
+      count: this.#count,
+      bytes: this.#bytes,
+      offset: this.#firstOffset ?? null,
+      nextOffset: last?.nextOffset ?? null,
+      sequenceNumber: last?.sequenceNumber ?? null,
+      ack: "durable",
+    });
+  }
+}

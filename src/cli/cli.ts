@@ -1,0 +1,99 @@
+/**
+ * The command line: finds the command, runs it, turns errors into exit codes.
+ *
+ * Owns: the table of commands, help, version.
+ * Does not own: what a command does (one file each), the process (`src/runtime/cli_io.ts`).
+ * @module
+ */
+import { VERSION } from "../engine/version.ts";
+import { openStore } from "../runtime/open_store.ts";
+import { BrokenPipeError, type CliIo } from "../runtime/cli_io.ts";
+import { parseArguments } from "./_arguments.ts";
+import { reportError } from "./_errors.ts";
+import { helpOf, helpOfAll } from "./_help.ts";
+import { Report } from "./_report.ts";
+import { suggest } from "./_suggest.ts";
+import { UsageError } from "./_usage_error.ts";
+import { APPEND } from "./append.ts";
+import { CHECKPOINT } from "./checkpoint.ts";
+import type { Command, OpenStore } from "./command.ts";
+import { EXIT_OK } from "./exit_codes.ts";
+import { INSPECT } from "./inspect.ts";
+import { LS } from "./ls.ts";
+import { RESTORE } from "./restore.ts";
+import { RESUME } from "./resume.ts";
+import { SERVE } from "./serve.ts";
+import { VERIFY } from "./verify.ts";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  SERVE,
+  APPEND,
+  CHECKPOINT,
+  LS,
+  RESTORE,
+  RESUME,
+  INSPECT,
+  VERIFY,
+];
+
+/**
+ * Runs one command line.
+ *
+ * @param args What follows the program's name.
+ * @param io The process it runs in.
+ * @param open Opens stores; the runtime's own by default.
+ * @returns The exit code.
+ */
+export async function main(
+  args: readonly string[],
+  io: CliIo,
+  open: OpenStore = openStore,
+): Promise<number> {
+  const report = new Report(io, args.includes("--json"));
+  try {
+    return await dispatch(args, io, report, open);
+  } catch (error) {
+    // Nobody reads the output any more, as after `| head`: there is nothing left to do, and nobody to tell.
+    if (error instanceof BrokenPipeError) return EXIT_OK;
+    return reportError(report, error);
+  } finally {
+    report.endProgress();
+  }
+}
+
+async function dispatch(
+  args: readonly string[],
+  io: CliIo,
+  report: Report,
+  open: OpenStore,
+): Promise<number> {
+  const print = async (text: string): Promise<number> => {
+    await io.writeOutput(new TextEncoder().encode(text));
+    return EXIT_OK;
+  };
+  const [name, ...rest] = args;
+  if (name === "--version" || name === "-V") return await print(`tidemark ${VERSION}\n`);
+  if (name === "--help" || name === "-h") return await print(helpOfAll(COMMANDS));
+  if (name === "help" && rest.length > 0) return await print(helpOf(findCommand(rest[0])));
+  if (name === "help") return await print(helpOfAll(COMMANDS));
+  if (name === undefined) {
+    report.note(helpOfAll(COMMANDS));
+    throw new UsageError("Cannot do anything: no command is given");
+  }
+  const command = findCommand(name);
+  const { options, positionals } = parseArguments(command, rest);
+  if (options.flag("help")) return await print(helpOf(command));
+  return await command.run({ io, report, options, positionals, openStore: open });
+}
+
+function findCommand(name: string): Command {
+  const command = COMMANDS.find((candidate) => candidate.name === name);
+  if (command !== undefined) return command;
+  const meant = suggest(name, COMMANDS.map((candidate) => candidate.name));
+  throw new UsageError(
+    `Cannot ${name}: there is no such command${
+      meant === undefined ? "" : `; did you mean ${meant}?`
+    }`,
+  );
+}

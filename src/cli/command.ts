@@ -1,0 +1,58 @@
+/**
+ * What a command is: a name, its options, and what it does.
+ * @module
+ */
+import type { Store } from "../engine/types.ts";
+import type { StoreSettings } from "../engine/settings.ts";
+import type { CliIo } from "../runtime/cli_io.ts";
+import type { Report } from "./_report.ts";
+
+/** An option of a command. */
+export interface CommandOption {
+  readonly type: "string" | "boolean";
+  readonly short?: string;
+  /** Stands for the value in the help. */
+  readonly value?: string;
+  readonly about: string;
+  readonly isRequired?: boolean;
+}
+
+/** What a command is given. */
+export interface CommandContext {
+  readonly io: CliIo;
+  readonly report: Report;
+  readonly options: ParsedOptions;
+  readonly positionals: readonly string[];
+  readonly openStore: OpenStore;
+}
+
+/** Opens a store in a folder. */
+export type OpenStore = (location: string, settings: Partial<StoreSettings>) => Promise<Store>;
+
+/** Values of the options that were given. */
+export interface ParsedOptions {
+  /** The value of a string option. */
+  text(name: string): string | undefined;
+  /** The value of a string option that is required. */
+  required(name: string): string;
+  /** Whether a boolean option was given. */
+  flag(name: string): boolean;
+}
+
+/** One command. */
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly about: string;
+  /** What follows the name in the usage line, options aside. */
+  readonly positional?: {
+    readonly name: string;
+    readonly about: string;
+    readonly isRequired: boolean;
+  };
+  readonly options: Readonly<Record<string, CommandOption>>;
+  /** Lines below the options in the help. */
+  readonly notes?: readonly string[];
+  /** Does it; answers the exit code. */
+  run(context: CommandContext): Promise<number>;
+}

@@ -1,0 +1,65 @@
+/**
+ * `ls`: the jobs of a store, or the checkpoints and writers of a job.
+ * @module
+ */
+import type { CheckpointMetadata, Store, WriterPosition } from "../engine/types.ts";
+import { JOB_OPTION } from "./_open_target.ts";
+import { formatBytes, formatTable } from "./_report.ts";
+import { openNamedStore, STORE_OPTION } from "./_store.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { EXIT_OK } from "./exit_codes.ts";
+
+/** The command. */
+export const LS: Command = {
+  name: "ls",
+  about: "List the jobs of a store, or a job's checkpoints and writers",
+  options: { job: { ...JOB_OPTION, isRequired: false }, store: STORE_OPTION },
+  run,
+};
+
+async function run(context: CommandContext): Promise<number> {
+  await using store = await openNamedStore(context, { mode: "read", create: false });
+  const job = context.options.text("job");
+  if (job === undefined) await listJobs(context, store);
+  else await listJob(context, store, job);
+  return EXIT_OK;
+}
+
+async function listJobs({ report }: CommandContext, store: Store): Promise<void> {
+  const jobs = await store.jobs();
+  if (jobs.length === 0 && !report.isJson) return report.note(`No jobs in ${store.location}`);
+  await report.result(jobs.join("\n"), { jobs: jobs.map((job) => ({ job })) });
+}
+
+async function listJob({ report }: CommandContext, store: Store, job: string): Promise<void> {
+  await using reader = await store.reader(job);
+  const checkpoints = await reader.checkpoints();
+  const writers = await reader.writers();
+  const text = [
+    checkpoints.length === 0 ? "No checkpoints" : checkpointTable(checkpoints),
+    writers.length === 0 ? "No writers" : writerTable(writers),
+  ].join("\n\n");
+  await report.result(text, { job, checkpoints, writers });
+}
+
+function checkpointTable(checkpoints: readonly CheckpointMetadata[]): string {
+  const rows = checkpoints.map((checkpoint) => [
+    checkpoint.uuid,
+    new Date(checkpoint.createdAtMs).toISOString(),
+    String(checkpoint.run),
+    formatBytes(checkpoint.size),
+    checkpoint.isHead ? "head" : checkpoint.isAbandoned ? "abandoned" : "",
+    checkpoint.identifier ?? "",
+  ]);
+  return formatTable([["CHECKPOINT", "CREATED", "RUN", "SIZE", "STATE", "IDENTIFIER"], ...rows]);
+}
+
+function writerTable(writers: readonly WriterPosition[]): string {
+  const rows = writers.map((writer) => [
+    writer.writer,
+    String(writer.nextOffset),
+    String(writer.durableOffset),
+    writer.keyGroups.join(" to "),
+  ]);
+  return formatTable([["WRITER", "NEXT OFFSET", "DURABLE", "KEY GROUPS"], ...rows]);
+}

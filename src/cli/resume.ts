@@ -1,0 +1,43 @@
+/**
+ * `resume`: rewinds a job to where its pipeline starts again.
+ * @module
+ */
+import { openTarget, TARGET_OPTIONS } from "./_open_target.ts";
+import { formatTable } from "./_report.ts";
+import { atOption, u64ListOption } from "./_values.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { EXIT_OK } from "./exit_codes.ts";
+
+/** The command. */
+export const RESUME: Command = {
+  name: "resume",
+  about: "Rewind a job to a checkpoint; answers where its pipeline starts again",
+  options: {
+    ...TARGET_OPTIONS,
+    at: { type: "string", value: "AT", about: "latest (default), tail, or a checkpoint's uuid" },
+    "accept-fingerprints": {
+      type: "string",
+      value: "N,N",
+      about: "fingerprints that the checkpoint may have besides the job's",
+    },
+  },
+  notes: ["Appends of earlier runs are refused from then on."],
+  run,
+};
+
+async function run(context: CommandContext): Promise<number> {
+  const { options, report } = context;
+  const at = atOption(options);
+  const acceptFingerprints = u64ListOption(options, "accept-fingerprints");
+  await using target = await openTarget(context, "own");
+  const result = await target.resume({ at, acceptFingerprints });
+  const from = result.checkpoint === undefined ? "nothing" : `checkpoint ${result.checkpoint.uuid}`;
+  const rows = result.writers.map(({ writer, nextOffset }) => [writer, String(nextOffset)]);
+  const text = [
+    `Job ${options.required("job")} starts again from ${at === "tail" ? "its tail" : from}, ` +
+    `run ${result.run}`,
+    ...(rows.length === 0 ? [] : [formatTable([["WRITER", "NEXT OFFSET"], ...rows])]),
+  ].join("\n");
+  await report.result(text, { ...result, checkpoint: result.checkpoint ?? null });
+  return EXIT_OK;
+}

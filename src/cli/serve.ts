@@ -1,0 +1,108 @@
+/**
+ * `serve`: a store as a sidecar, over HTTP.
+ * @module
+ */
+import { createApp } from "../http/app.ts";
+import { ConsoleLogger } from "../runtime/console_logger.ts";
+import type { HttpServer } from "../runtime/http_server.ts";
+import { openNamedStore, STORE_OPTION } from "./_store.ts";
+import { UsageError } from "./_usage_error.ts";
+import { countOption } from "./_values.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
+
+/** Where it listens when nothing says so. */
+export const DEFAULT_LISTEN = "127.0.0.1:7460";
+const SHUTDOWN_MS_MAX = 10_000;
+
+/** The command. */
+export const SERVE: Command = {
+  name: "serve",
+  about: "Serve a store over HTTP until a signal ends it",
+  options: {
+    store: STORE_OPTION,
+    listen: {
+      type: "string",
+      value: "HOST:PORT",
+      about:
+        `address to listen on (TIDEMARK_LISTEN, else ${DEFAULT_LISTEN}); port 0 takes a free one`,
+    },
+    "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },
+    "shutdown-ms-max": {
+      type: "string",
+      value: "N",
+      about: `time that requests have to finish after a signal (${SHUTDOWN_MS_MAX})`,
+    },
+  },
+  notes: [
+    "Makes the store where it is missing. It answers whoever reaches the address: leave it on loopback",
+    "unless the network is trusted. The first signal ends it in order, a second one at once.",
+  ],
+  run,
+};
+
+async function run(context: CommandContext): Promise<number> {
+  const { io, options, report } = context;
+  const address = parseAddress(options.text("listen") ?? io.env.TIDEMARK_LISTEN ?? DEFAULT_LISTEN);
+  const bodyBytesMax = countOption(options, "body-bytes-max");
+  if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
+  const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
+  const stop = new StopRequest(context);
+  try {
+    await using store = await openNamedStore(context, { mode: "own", create: true });
+    const app = createApp(store, {
+      bodyBytesMax,
+      isDraining: () => stop.isRequested,
+      logger: new ConsoleLogger("warning"),
+    });
+    const server = await io.serve((request) => app.fetch(request), address);
+    await announce(context, server, store.location);
+    await stop.requested;
+    report.note("Closing: requests under way may finish; a second signal ends at once");
+    await server.close(shutdownMsMax);
+  } finally {
+    stop.ignore();
+  }
+  report.note("Closed: everything acknowledged is durable");
+  return EXIT_OK;
+}
+
+async function announce(
+  { report }: CommandContext,
+  server: HttpServer,
+  store: string,
+): Promise<void> {
+  const { url, hostname, port } = server;
+  await report.result(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
+}
+
+/** Signals that ask the sidecar to end. */
+class StopRequest {
+  readonly requested: Promise<void>;
+  readonly ignore: () => void;
+  #isRequested = false;
+
+  constructor({ io }: CommandContext) {
+    let request = (): void => {};
+    this.requested = new Promise((resolve) => request = resolve);
+    this.ignore = io.onStopSignal((signal) => {
+      if (this.#isRequested) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
+      this.#isRequested = true;
+      request();
+    });
+  }
+
+  get isRequested(): boolean {
+    return this.#isRequested;
+  }
+}
+
+/** Reads `HOST:PORT`, `[IPV6]:PORT`, `:PORT` or `PORT`. @throws {UsageError} */
+export function parseAddress(text: string): { hostname: string; port: number } {
+  const match = /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s]*)):)?([0-9]{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65535) {
+    throw new UsageError(`Cannot listen on ${text}: wants HOST:PORT, such as ${DEFAULT_LISTEN}`);
+  }
+  return { hostname: match[1] ?? (match[2] || "127.0.0.1"), port };
+}

@@ -24,11 +24,12 @@ export async function openLocalTarget(
 ): Promise<Target> {
   const create = openFor === "append";
   const mode = openFor === "read" ? "read" : "own";
+  const takeOver = context.options.flag("take-over");
   const store = await openNamedStore(context, { mode, create });
   try {
     return mode === "read"
       ? new LocalReader(store, await store.reader(job))
-      : new LocalOwner(store, await store.job(job, { create }));
+      : new LocalOwner(store, await store.job(job, { create, takeOver }));
   } catch (error) {
     await store.close();
     throw error;

@@ -13,6 +13,12 @@ export const STORE_OPTION: CommandOption = {
   about: `folder of the store (TIDEMARK_STORE, else ${DEFAULT_STORE})`,
 };
 
+/** The option that takes jobs over. */
+export const TAKE_OVER_OPTION: CommandOption = {
+  type: "boolean",
+  about: "take the job from a live process on this machine, which is fenced then",
+};
+
 /** Opens the store that the options name, and says so when that made it. */
 export async function openNamedStore(
   context: CommandContext,

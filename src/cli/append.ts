@@ -8,6 +8,7 @@ import { openTarget, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount, type Report } from "./_report.ts";
 import type { AppendPlace, Target } from "./_target.ts";
 import { choiceOption, countOption } from "./_values.ts";
+import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
 import type { StopSignal } from "../runtime/cli_io.ts";
@@ -19,6 +20,7 @@ export const APPEND: Command = {
   positional: { name: "FILE", about: "file to read; - or none reads stdin", isRequired: false },
   options: {
     ...TARGET_OPTIONS,
+    "take-over": TAKE_OVER_OPTION,
     writer: WRITER_OPTION,
     format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
     offset: {

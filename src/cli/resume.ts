@@ -5,6 +5,7 @@
 import { openTarget, TARGET_OPTIONS } from "./_open_target.ts";
 import { formatTable } from "./_report.ts";
 import { atOption, u64ListOption } from "./_values.ts";
+import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -14,6 +15,7 @@ export const RESUME: Command = {
   about: "Rewind a job to a checkpoint; answers where its pipeline starts again",
   options: {
     ...TARGET_OPTIONS,
+    "take-over": TAKE_OVER_OPTION,
     at: { type: "string", value: "AT", about: "latest (default), tail, or a checkpoint's uuid" },
     "accept-fingerprints": {
       type: "string",

@@ -5,7 +5,7 @@
 import { createApp } from "../http/app.ts";
 import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { HttpServer } from "../runtime/http_server.ts";
-import { openNamedStore, STORE_OPTION } from "./_store.ts";
+import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
 import { UsageError } from "./_usage_error.ts";
 import { countOption } from "./_values.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -27,6 +27,7 @@ export const SERVE: Command = {
       about:
         `address to listen on (TIDEMARK_LISTEN, else ${DEFAULT_LISTEN}); port 0 takes a free one`,
     },
+    "take-over": TAKE_OVER_OPTION,
     "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },
     "shutdown-ms-max": {
       type: "string",
@@ -52,6 +53,7 @@ async function run(context: CommandContext): Promise<number> {
     await using store = await openNamedStore(context, { mode: "own", create: true });
     const app = createApp(store, {
       bodyBytesMax,
+      takeOver: options.flag("take-over"),
       isDraining: () => stop.isRequested,
       logger: new ConsoleLogger("warning"),
     });

@@ -31,15 +31,13 @@ async function listJobs(request: RouteRequest): Promise<Response> {
 async function createJob(request: RouteRequest): Promise<Response> {
   request.query(NO_QUERY);
   const options = await request.json(JOB_BODY);
-  const id = request.param("job");
   try {
-    const job = await request.store.job(id, { ...options, create: false });
-    return jsonResponse(await describe(job));
+    return jsonResponse(await describe(await request.job(options)));
   } catch (error) {
     if (!hasCode(error, "job-not-found")) throw error;
   }
-  const job = await request.store.job(id, { ...options, create: true });
-  return jsonResponse(await describe(job), 201, { location: `/v1/jobs/${id}` });
+  const job = await request.job({ ...options, create: true });
+  return jsonResponse(await describe(job), 201, { location: `/v1/jobs/${job.id}` });
 }
 
 async function showJob(request: RouteRequest): Promise<Response> {

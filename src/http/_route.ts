@@ -1,7 +1,7 @@
 /** What every route works with. */
 import type { Context } from "hono";
 import type * as v from "valibot";
-import type { Job, Store } from "../engine/types.ts";
+import type { Job, JobOptions, Store } from "../engine/types.ts";
 import { type BodyBudget, type HeldBody, readBody } from "./_body.ts";
 import { check } from "./_requests.ts";
 import { RequestError } from "./problem.ts";
@@ -19,6 +19,7 @@ export interface Route {
 /** What the app gives to its routes. */
 export interface RouteServices {
   readonly store: Store;
+  readonly takeOver: boolean;
   readonly bodyBytesMax: number;
   readonly bodyBudget: BodyBudget;
   readonly isDraining: () => boolean;
@@ -45,9 +46,10 @@ export class RouteRequest {
     return this.#context.req.param(name) ?? "";
   }
 
-  /** The job that the path names; it must exist. */
-  job(): Promise<Job> {
-    return this.store.job(this.param("job"), { create: false });
+  /** The job that the path names; by default it must exist. */
+  job(options: JobOptions = {}): Promise<Job> {
+    const { takeOver } = this.services;
+    return this.store.job(this.param("job"), { takeOver, create: false, ...options });
   }
 
   query<Schema extends v.GenericSchema>(schema: Schema): v.InferOutput<Schema> {

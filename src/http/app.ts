@@ -29,6 +29,8 @@ export interface HttpAppOptions {
   bodyBytesMax?: number;
   /** Bytes of request bodies in memory at a time, over all requests. @default 4 x bodyBytesMax */
   bodyBytesInFlightMax?: number;
+  /** Whether jobs are taken from live owners on this machine. @default false */
+  takeOver?: boolean;
   /** Whether the process is about to end: requests are then refused with 503. @default never */
   isDraining?: () => boolean;
   /** Told of every error that is not the client's. @default silent */
@@ -62,6 +64,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
   const services: RouteServices = {
     store: engine,
+    takeOver: options.takeOver ?? false,
     bodyBytesMax,
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
     isDraining: options.isDraining ?? (() => false),

@@ -134,7 +134,7 @@ class KillRun implements AsyncDisposable {
   /** Starts a sidecar and waits until it listens. */
   async #start(): Promise<JobClient> {
     const startedMs = performance.now();
-    this.#sidecar = new Sidecar(this.#options.runtime, this.#options.store);
+    this.#sidecar = Sidecar.serve(this.#options.runtime, this.#options.store);
     const url = await this.#sidecar.url;
     this.#paces.start.note(performance.now() - startedMs);
     return new JobClient(url, JOB);
@@ -146,7 +146,7 @@ class KillRun implements AsyncDisposable {
   }
 
   async #killStart(): Promise<void> {
-    this.#sidecar = new Sidecar(this.#options.runtime, this.#options.store);
+    this.#sidecar = Sidecar.serve(this.#options.runtime, this.#options.store);
     await delay(this.#paces.start.within(this.#random));
     await this.#end();
     this.#report.startHits++;
@@ -241,8 +241,7 @@ class KillRun implements AsyncDisposable {
 
   async #finish(): Promise<void> {
     await this.#reopen({ isFull: true });
-    this.#sidecar?.process.signal("SIGTERM");
-    const { code, stderr } = await this.#sidecar!.process.ended;
+    const { code, stderr } = await this.#sidecar!.end();
     assert.equal(code, 0, `end of the sidecar: ${stderr}`);
     const { runtime, store } = this.#options;
     const verified = await runCli(runtime, ["verify", "--store", store, "--job", JOB]);

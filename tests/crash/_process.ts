@@ -24,18 +24,19 @@ export const THIS_RUNTIME: Runtime = process.versions.deno !== undefined
   : "node";
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const NODE = THIS_RUNTIME === "node" ? process.execPath : "node";
 const BIN = join(ROOT, "node_modules", ".bin");
-const CLI = join(ROOT, "src", "cli", "main.ts");
+const CLI = join("src", "cli", "main.ts");
 
-/** The command line of the CLI under a runtime; the command and its flags follow. */
-export function cliCommand(runtime: Runtime): string[] {
+/** The command line of a program of this repository under a runtime. */
+export function command(runtime: Runtime, program: string, args: readonly string[]): string[] {
   switch (runtime) {
     case "deno":
-      return [join(BIN, "deno"), "run", "-A", "--quiet", CLI];
+      return [join(BIN, "deno"), "run", "-A", "--quiet", program, ...args];
     case "bun":
-      return [join(BIN, "bun"), CLI];
+      return [join(BIN, "bun"), program, ...args];
     case "node":
-      return [THIS_RUNTIME === "node" ? process.execPath : "node", "--import", "tsx", CLI];
+      return [NODE, "--import", "tsx", program, ...args];
   }
 }
 
@@ -92,7 +93,7 @@ export class RunningProcess implements AsyncDisposable {
 
 /** Runs a command of the CLI to its end. */
 export async function runCli(runtime: Runtime, args: readonly string[]): Promise<Ended> {
-  await using child = new RunningProcess([...cliCommand(runtime), ...args]);
+  await using child = new RunningProcess(command(runtime, CLI, args));
   return await child.ended;
 }
 
@@ -102,10 +103,9 @@ export class Sidecar implements AsyncDisposable {
   /** Settles with the URL when the sidecar says that it listens; fails when it ends before. */
   readonly url: Promise<string>;
 
-  constructor(runtime: Runtime, store: string, flags: readonly string[] = []) {
+  constructor(commandLine: readonly string[]) {
     const { promise, resolve, reject } = deferred<string>();
-    const serve = ["serve", "--store", store, "--listen", "127.0.0.1:0", ...flags];
-    this.process = new RunningProcess([...cliCommand(runtime), ...serve], (line) => {
+    this.process = new RunningProcess(commandLine, (line) => {
       const url = /http:\/\/[\w.]+:\d+/.exec(line)?.[0];
       if (url !== undefined) resolve(url);
     });
@@ -116,6 +116,19 @@ export class Sidecar implements AsyncDisposable {
     promise.catch(() => {
       // Who kills it before it listens does not wait for the address; who does gets the error.
     });
+  }
+
+  /** A sidecar as users start it, on any free port. */
+  static serve(runtime: Runtime, store: string): Sidecar {
+    return new Sidecar(
+      command(runtime, CLI, ["serve", "--store", store, "--listen", "127.0.0.1:0"]),
+    );
+  }
+
+  /** Asks the sidecar to end, and waits until it has. */
+  async end(): Promise<Ended> {
+    this.process.signal("SIGTERM");
+    return await this.process.ended;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

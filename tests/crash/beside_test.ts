@@ -22,7 +22,7 @@ for (const reader of RUNTIMES) {
   test(name, { timeout: TIMEOUT_MS }, async () => {
     await withTemporaryFolder(async (folder) => {
       const store = join(folder, "store");
-      await using sidecar = new Sidecar(THIS_RUNTIME, store);
+      await using sidecar = Sidecar.serve(THIS_RUNTIME, store);
       const client = new JobClient(await sidecar.url, JOB);
       await client.ask("PUT", "", {});
       await append(client, 0, CHECKPOINTED);

@@ -85,7 +85,7 @@ test(TOLD, { timeout: TIMEOUT_MS }, async () => {
     const folder = await makeDamaged(store, DAMAGES["without any generation"]);
     const before = await listFolder(folder);
     {
-      await using sidecar = new Sidecar(THIS_RUNTIME, store);
+      await using sidecar = Sidecar.serve(THIS_RUNTIME, store);
       const client = new JobClient(await sidecar.url, JOB);
       const asking: readonly [method: string, path: string][] = [
         ["GET", ""],

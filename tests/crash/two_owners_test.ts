@@ -11,8 +11,17 @@ import { changeAt, encodeChanges, MEDIA_TYPES } from "./_content.ts";
 import { positionOf } from "./_checks.ts";
 import { withTemporaryFolder } from "./_folder.ts";
 import { WriterHistory } from "./_history.ts";
-import { deferred, runCli, type Runtime, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import {
+  command,
+  deferred,
+  runCli,
+  type Runtime,
+  RUNTIMES,
+  Sidecar,
+  THIS_RUNTIME,
+} from "./_process.ts";
 
+const SUCCESSOR = join("tests", "crash", "_successor.ts");
 const JOB = "contested";
 const WRITERS = ["w0", "w1", "w2", "w3"];
 const APPENDS_BEFORE_STOP = 40;
@@ -33,7 +42,7 @@ for (const successor of RUNTIMES) {
 }
 
 async function contest(store: string, successor: Runtime): Promise<void> {
-  await using first = new Sidecar(THIS_RUNTIME, store);
+  await using first = Sidecar.serve(THIS_RUNTIME, store);
   const firstClient = new JobClient(await first.url, JOB);
   await firstClient.ask("PUT", "", {});
   await firstClient.ask("POST", "/resume", { at: "latest" });
@@ -43,7 +52,7 @@ async function contest(store: string, successor: Runtime): Promise<void> {
   await feed.acknowledged(APPENDS_BEFORE_STOP);
   first.process.signal("SIGSTOP");
 
-  await using second = new Sidecar(successor, store, ["--take-over"]);
+  await using second = new Sidecar(command(successor, SUCCESSOR, [store, JOB]));
   const secondClient = new JobClient(await second.url, JOB);
   const inherited = await takeOver(secondClient, histories);
   const acknowledged = feed.count;
@@ -53,13 +62,11 @@ async function contest(store: string, successor: Runtime): Promise<void> {
   for (const refusal of await feed.refusals) assertRefused(refusal, ["fenced"]);
   assert.equal(feed.count, acknowledged, "appends acknowledged after the take-over");
   await assertNothingAccepted(firstClient, histories);
-  first.process.signal("SIGTERM");
-  await first.process.ended;
+  await first.end();
 
   await publishGenerations(secondClient, inherited);
   await assertTails(secondClient, inherited);
-  second.process.signal("SIGTERM");
-  const ended = await second.process.ended;
+  const ended = await second.end();
   assert.equal(ended.code, 0, ended.stderr);
   const verified = await runCli(successor, ["verify", "--store", store, "--job", JOB]);
   assert.equal(verified.code, 0, verified.stderr);

@@ -189,8 +189,6 @@ export interface AppendResult {
   readonly nextOffset: number;
   readonly sequenceNumber: number;
   readonly ack: "durable" | "buffered";
-  /** False when the changes were below the expected offset and could no longer be compared. */
-  readonly verified?: false;
 }
 
 /** Options of {@link Writer.appendAt}. */
@@ -203,19 +201,13 @@ export interface AppendAtOptions {
   signal?: AbortSignal;
 }
 
-/** What `persist` answers: where `[from, next)` lies. */
+/** What `persist` answers: every change set of `[from, next)` is durable. */
 export interface PersistResult {
   readonly from: number;
   /** Sequence number that the next change set gets. */
   readonly next: number;
   /** Every change below it is durable. */
   readonly durableOffset: number;
-  readonly segments: readonly {
-    readonly sequenceNumber: number;
-    readonly key: string;
-    readonly batch: number;
-    readonly byteLength: number;
-  }[];
 }
 
 /** One ordered changelog of a job. */

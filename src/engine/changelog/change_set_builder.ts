@@ -1,0 +1,91 @@
+/**
+ * The active change set of a writer: changes are encoded once, when they are appended.
+ * @module
+ */
+import { encodeChange, encodedChangeBytes } from "../format/change.ts";
+import type { ChangeSet } from "../format/change_set.ts";
+import { KIB } from "../limits.ts";
+import type { EncodedChanges, KeyGroupRange } from "../types.ts";
+
+const FIRST_CHUNK_BYTES = 256;
+const CHUNK_BYTES_MAX = 256 * KIB;
+
+/** Collects encoded changes in chunks that grow with the set, so that many small sets cost little. */
+export class ChangeSetBuilder {
+  readonly firstOffset: number;
+  #chunks: Uint8Array[] = [];
+  #chunk = new Uint8Array(0);
+  #used = 0;
+  #nextChunkBytes = FIRST_CHUNK_BYTES;
+  #byteLength = 0;
+  #count = 0;
+  #keyGroupMin = Number.MAX_SAFE_INTEGER;
+  #keyGroupMax = Number.MIN_SAFE_INTEGER;
+
+  constructor(firstOffset: number) {
+    this.firstOffset = firstOffset;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  /** Copies one change in. */
+  append(keyGroup: number, data: Uint8Array): void {
+    const size = encodedChangeBytes(keyGroup, data.length);
+    if (this.#used + size > this.#chunk.length) this.#beginChunk(size);
+    this.#used = encodeChange(this.#chunk, this.#used, keyGroup, data);
+    this.#note(1, size, keyGroup, keyGroup);
+  }
+
+  /** Takes encoded changes over, without a copy. */
+  appendEncoded(changes: EncodedChanges): void {
+    this.#endChunk();
+    this.#chunks.push(changes.bytes);
+    this.#note(changes.count, changes.bytes.length, changes.keyGroupMin, changes.keyGroupMax);
+  }
+
+  /** Ends the set. The builder is not used any more. */
+  build(
+    place: {
+      readonly writer: string;
+      readonly keyGroups: KeyGroupRange;
+      readonly epoch: number;
+      readonly sequenceNumber: number;
+    },
+  ): ChangeSet {
+    this.#endChunk();
+    return {
+      ...place,
+      firstOffset: this.firstOffset,
+      count: this.#count,
+      keyGroupMin: this.#keyGroupMin,
+      keyGroupMax: this.#keyGroupMax,
+      chunks: this.#chunks,
+      byteLength: this.#byteLength,
+    };
+  }
+
+  #note(count: number, size: number, keyGroupMin: number, keyGroupMax: number): void {
+    this.#count += count;
+    this.#byteLength += size;
+    if (keyGroupMin < this.#keyGroupMin) this.#keyGroupMin = keyGroupMin;
+    if (keyGroupMax > this.#keyGroupMax) this.#keyGroupMax = keyGroupMax;
+  }
+
+  #beginChunk(size: number): void {
+    this.#endChunk();
+    this.#chunk = new Uint8Array(Math.max(size, this.#nextChunkBytes));
+    this.#nextChunkBytes = Math.min(2 * this.#nextChunkBytes, CHUNK_BYTES_MAX);
+  }
+
+  #endChunk(): void {
+    if (this.#used > 0) this.#chunks.push(this.#chunk.subarray(0, this.#used));
+    this.#chunk = new Uint8Array(0);
+    this.#used = 0;
+  }
+}

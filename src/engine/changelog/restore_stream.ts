@@ -1,0 +1,223 @@
+/**
+ * Reads changes back, in order within each writer, and ends with a trailer.
+ * Owns: the order, filters, count and hash. Does not own: what is to be read.
+ * @module
+ */
+import { Xxh64 } from "../../../wasm/mod.ts";
+import { TidemarkError } from "../errors.ts";
+import type { ChangeSetEntry } from "../format/change_set.ts";
+import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
+import { scanChanges } from "../format/change_scan.ts";
+import type { StorageBackend } from "../storage/backend.ts";
+import type { RestoredChange, RestoredSlice, RestoreStream, RestoreTrailer } from "../types.ts";
+import { filterSlice, type SliceFilter } from "./_slice_filter.ts";
+import {
+  type PlannedFile,
+  planRestore,
+  type RestorePlan,
+  type RestoreSource,
+} from "./restore_plan.ts";
+import { findEntry } from "./set_places.ts";
+import type { SetPlace } from "./tail.ts";
+
+/** What of a restore is wanted. */
+export interface RestoreFilter extends SliceFilter {
+  /** @default every writer */
+  readonly writers?: readonly string[];
+  readonly signal?: AbortSignal;
+}
+
+/** A restore in progress. */
+export class ChangelogRestore implements RestoreStream {
+  readonly trailer: Promise<RestoreTrailer>;
+  readonly #backend: StorageBackend;
+  readonly #open: () => Promise<RestoreSource>;
+  readonly #filter: RestoreFilter;
+  #isStarted = false;
+  #resolveTrailer!: (trailer: RestoreTrailer) => void;
+  #rejectTrailer!: (error: unknown) => void;
+
+  /** @param open Finds what is to be read, when the iteration begins. */
+  constructor(backend: StorageBackend, open: () => Promise<RestoreSource>, filter: RestoreFilter) {
+    this.#backend = backend;
+    this.#open = open;
+    this.#filter = filter;
+    this.trailer = new Promise((resolve, reject) => {
+      this.#resolveTrailer = resolve;
+      this.#rejectTrailer = reject;
+    });
+    // Whoever iterates gets the error; who does not ask for the trailer must not be ended by it.
+    this.trailer.catch(() => undefined);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<RestoredChange> {
+    for await (const { writer, firstOffset, bytes } of this.slices()) {
+      const scan = scanChanges(bytes);
+      for (let i = 0; i < scan.count; i++) {
+        const data = scan.data(i).slice();
+        yield { writer, offset: firstOffset + i, keyGroup: scan.keyGroup(i), data };
+      }
+    }
+  }
+
+  async *slices(): AsyncGenerator<RestoredSlice> {
+    if (this.#isStarted) throw new TypeError("Cannot iterate a restore twice: begin another");
+    this.#isStarted = true;
+    let outcome: unknown = new TidemarkError("aborted", "The restore was left before its end");
+    try {
+      const source = await this.#open();
+      const hash = new Xxh64();
+      let count = 0;
+      for await (const slice of this.#read(source)) {
+        hash.update(slice.bytes);
+        count += slice.count;
+        yield slice;
+      }
+      outcome = undefined;
+      this.#resolveTrailer({
+        count,
+        hash: hash.digest().toString(16).padStart(16, "0"),
+        confirmed: this.#confirmed(source, count),
+      });
+    } catch (error) {
+      outcome = error;
+      throw error;
+    } finally {
+      if (outcome !== undefined) this.#rejectTrailer(outcome);
+    }
+  }
+
+  async *#read(source: RestoreSource): AsyncGenerator<RestoredSlice> {
+    const { signal, writers = [...source.writers.keys()] } = this.#filter;
+    for (const writer of writers) {
+      if (source.writers.has(writer)) continue;
+      throw new TidemarkError(
+        "writer-not-found",
+        `Cannot restore writer ${writer}: ${source.neededBy} has ${
+          source.writers.size === 0
+            ? "no writer"
+            : `writers ${[...source.writers.keys()].join(", ")}`
+        }`,
+        { details: { writer } },
+      );
+    }
+    const plan = await planRestore(this.#backend, source, { writers: new Set(writers), signal });
+    const cursor = new RestoreCursor(plan, source, writers);
+    for await (const slice of cursor.slices(signal)) yield* filterSlice(slice, this.#filter);
+    cursor.checkEnd();
+  }
+
+  /** How many of the returned changes are known to be acknowledged; all of them unless the end of a tail is not. */
+  #confirmed(source: RestoreSource, count: number): number {
+    let unconfirmed = 0;
+    for (const writer of this.#filter.writers ?? source.writers.keys()) {
+      const { nextOffset } = source.writers.get(writer)!;
+      const known = source.confirmed.get(writer) ?? nextOffset;
+      const { from = 0, to = nextOffset } = this.#filter;
+      unconfirmed += Math.max(0, Math.min(nextOffset, to) - Math.max(known, from));
+    }
+    return Math.max(0, count - unconfirmed);
+  }
+}
+
+/** Walks a plan file by file, and holds back the sets that come before their turn. */
+class RestoreCursor {
+  readonly #plan: RestorePlan;
+  readonly #source: RestoreSource;
+  readonly #next = new Map<string, number>();
+  readonly #files = new Map<string, PlannedFile>();
+
+  constructor(plan: RestorePlan, source: RestoreSource, writers: readonly string[]) {
+    this.#plan = plan;
+    this.#source = source;
+    for (const writer of writers) this.#next.set(writer, 0);
+    for (const file of plan.files) this.#files.set(file.file.key, file);
+  }
+
+  async *slices(signal: AbortSignal | undefined): AsyncGenerator<RestoredSlice> {
+    for (const file of this.#plan.files) {
+      for (const batchEnd of file.batchEnds) {
+        signal?.throwIfAborted();
+        yield* this.#readBatch(file, batchEnd);
+      }
+    }
+  }
+
+  /** Every writer must have come to its end. @throws {TidemarkError} `corrupt` */
+  checkEnd(): void {
+    for (const [writer, next] of this.#next) {
+      const { sequenceNumber } = this.#source.writers.get(writer)!;
+      if (next >= sequenceNumber) continue;
+      throw new TidemarkError(
+        "corrupt",
+        `Cannot restore writer ${writer}: change set ${next} of ${sequenceNumber} is in none of the files that ${this.#source.neededBy} needs`,
+        { details: { writer, sequenceNumber: next, wanted: sequenceNumber } },
+      );
+    }
+  }
+
+  async *#readBatch(planned: PlannedFile, batchEnd: number): AsyncGenerator<RestoredSlice> {
+    const batch = await readBatchEndingAt(planned.source, batchEnd);
+    const isHere = (entry: ChangeSetEntry) => {
+      const place = this.#placeOf(entry);
+      return place?.file.key === planned.file.key && place.batchEnd === batchEnd &&
+        place.entry.epoch === entry.epoch;
+    };
+    // In body order a writer's sets stand in their order, unless an earlier one failed and was written again later.
+    const inTurn: ChangeSetEntry[] = [];
+    const expected = new Map<string, number>();
+    for (const entry of batch.sets) {
+      if (!isHere(entry)) continue;
+      const next = expected.get(entry.writer) ?? this.#next.get(entry.writer)!;
+      if (entry.sequenceNumber !== next) continue;
+      inTurn.push(entry);
+      expected.set(entry.writer, next + 1);
+    }
+    for await (const slice of readSets(planned.source, batch, inTurn)) {
+      this.#next.set(slice.entry.writer, slice.entry.sequenceNumber + 1);
+      yield toRestored(slice);
+    }
+    for (const writer of expected.keys()) yield* this.#catchUp(writer, planned.file, batchEnd);
+  }
+
+  /** Reads sets that were passed by before their turn. */
+  async *#catchUp(
+    writer: string,
+    file: PlannedFile["file"],
+    batchEnd: number,
+  ): AsyncGenerator<RestoredSlice> {
+    const { sequenceNumber: end } = this.#source.writers.get(writer)!;
+    for (let next = this.#next.get(writer)!; next < end; next++) {
+      const place = this.#plan.places.get(writer, next);
+      if (place === undefined || !isPassed(place, file, batchEnd)) return;
+      const { source } = this.#files.get(place.file.key)!;
+      const batch = await readBatchEndingAt(source, place.batchEnd);
+      for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
+        yield toRestored(slice);
+      }
+      this.#next.set(writer, next + 1);
+    }
+  }
+
+  #placeOf(entry: ChangeSetEntry): SetPlace | undefined {
+    const end = this.#source.writers.get(entry.writer);
+    if (end === undefined || entry.sequenceNumber >= end.sequenceNumber) return undefined;
+    return this.#next.has(entry.writer)
+      ? this.#plan.places.get(entry.writer, entry.sequenceNumber)
+      : undefined;
+  }
+}
+
+function isPassed(place: SetPlace, file: PlannedFile["file"], batchEnd: number): boolean {
+  const { epoch, number } = place.file.name;
+  if (epoch !== file.name.epoch) return epoch < file.name.epoch;
+  if (number !== file.name.number) return number < file.name.number;
+  return place.batchEnd <= batchEnd;
+}
+
+function toRestored(
+  slice: { entry: ChangeSetEntry; firstOffset: number; count: number; bytes: Uint8Array },
+): RestoredSlice {
+  const { entry, firstOffset, count, bytes } = slice;
+  return { writer: entry.writer, firstOffset, count, bytes };
+}

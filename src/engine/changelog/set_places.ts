@@ -1,0 +1,104 @@
+/**
+ * Chooses among the copies of change sets: at one place (writer, sequence number) the highest epoch counts, since the
+ * recovery or resume between two epochs left the lower out; sets of one epoch must be copies of each other.
+ * @module
+ */
+import { Xxh64 } from "../../../wasm/mod.ts";
+import { TidemarkError } from "../errors.ts";
+import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
+import type { StorageBackend } from "../storage/backend.ts";
+import { ChangeFileSource } from "./change_file_source.ts";
+import type { SetPlace } from "./tail.ts";
+
+/** Candidates for every place of every writer. */
+export class SetPlaces {
+  readonly #writers = new Map<string, Map<number, SetPlace>>();
+  readonly #copies: (readonly [SetPlace, SetPlace])[] = [];
+
+  /** Writers of which there is a candidate. */
+  get writers(): Iterable<string> {
+    return this.#writers.keys();
+  }
+
+  /** The set that counts at a place. */
+  get(writer: string, sequenceNumber: number): SetPlace | undefined {
+    return this.#writers.get(writer)?.get(sequenceNumber);
+  }
+
+  /** Takes a candidate in. @throws {TidemarkError} `corrupt` when it contradicts one of its own epoch. */
+  add(place: SetPlace): void {
+    const { writer, sequenceNumber, epoch } = place.entry;
+    let sets = this.#writers.get(writer);
+    if (sets === undefined) this.#writers.set(writer, sets = new Map());
+    const other = sets.get(sequenceNumber);
+    if (other === undefined || other.entry.epoch < epoch) {
+      sets.set(sequenceNumber, place);
+    } else if (other.entry.epoch === epoch) {
+      checkCopy(other, place);
+      this.#copies.push([other, place]);
+      // What is proven to be on disk need not be copied.
+      if (other.isUnproven && !place.isUnproven) sets.set(sequenceNumber, place);
+    }
+  }
+
+  /** Reads sets that stand twice and checks that they are equal. @throws {TidemarkError} `corrupt` */
+  async checkCopies(backend: StorageBackend): Promise<void> {
+    for (const [one, other] of this.#copies) {
+      if (await hashOf(backend, one) !== await hashOf(backend, other)) {
+        throw contradiction(one, other, "their bytes differ");
+      }
+    }
+  }
+}
+
+function checkCopy(one: SetPlace, other: SetPlace): void {
+  const isEqual = one.entry.firstOffset === other.entry.firstOffset &&
+    one.entry.count === other.entry.count && one.entry.byteLength === other.entry.byteLength;
+  if (!isEqual) throw contradiction(one, other, "their offsets or lengths differ");
+}
+
+function contradiction(one: SetPlace, other: SetPlace, reason: string): TidemarkError {
+  const { writer, sequenceNumber, epoch } = one.entry;
+  return new TidemarkError(
+    "corrupt",
+    `Cannot tell change set ${sequenceNumber} of writer ${writer}: ${one.file.key} at byte ${one.batchStart} and ${other.file.key} at byte ${other.batchStart} both hold it for epoch ${epoch}, but ${reason}`,
+    {
+      details: {
+        key: other.file.key,
+        from: other.batchStart,
+        to: other.batchEnd,
+        otherKey: one.file.key,
+        writer,
+        sequenceNumber,
+        epoch,
+      },
+    },
+  );
+}
+
+async function hashOf(backend: StorageBackend, place: SetPlace): Promise<bigint> {
+  const source = new ChangeFileSource(backend, place.file.key, place.batchEnd);
+  const batch = await readBatchEndingAt(source, place.batchEnd);
+  const hash = new Xxh64();
+  for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
+    hash.update(slice.bytes);
+  }
+  return hash.digest();
+}
+
+/** Finds a set again in its batch, read once more. @throws {TidemarkError} `corrupt` when it is gone. */
+export function findEntry<Entry extends SetPlace["entry"]>(
+  sets: readonly Entry[],
+  place: SetPlace,
+): Entry {
+  const { writer, sequenceNumber, epoch } = place.entry;
+  const found = sets.find((set) =>
+    set.writer === writer && set.sequenceNumber === sequenceNumber && set.epoch === epoch
+  );
+  if (found !== undefined) return found;
+  throw new TidemarkError(
+    "corrupt",
+    `Cannot find change set ${sequenceNumber} of writer ${writer} again in ${place.file.key} at byte ${place.batchStart}: the file changed while it was read`,
+    { details: { key: place.file.key, from: place.batchStart, to: place.batchEnd } },
+  );
+}

@@ -1,0 +1,64 @@
+/**
+ * What the tail of a job is made of: which change sets, writer by writer, and which files hold them.
+ * @module
+ */
+import type { ChangeSetEntry } from "../format/change_set.ts";
+import type { ChangeFileName } from "../paths.ts";
+import type { KeyGroupRange, Problem } from "../types.ts";
+
+/** A change file. */
+export interface FileId {
+  readonly key: string;
+  readonly name: ChangeFileName;
+}
+
+/** A file and the length up to which it is needed. */
+export interface NeededFile extends FileId {
+  /** The end of a whole batch. */
+  readonly length: number;
+  /** Checksum of the batch index that ends there. */
+  readonly indexHash: bigint;
+}
+
+/** Where a writer stands. */
+export interface WriterEnd {
+  readonly writer: string;
+  readonly keyGroups: KeyGroupRange;
+  readonly sequenceNumber: number;
+  readonly nextOffset: number;
+}
+
+/** The last whole batch of a file that nothing proves to be on disk. */
+export interface UnprovenBatch {
+  readonly file: FileId;
+  /** Where the batch ends in its file. */
+  readonly end: number;
+  /** Checksum of the batch's index. */
+  readonly indexHash: bigint;
+}
+
+/** What a scan of the tail found. */
+export interface Tail {
+  /** Files that hold tail sets, oldest first, each up to the last batch that is needed; unproven batches not counted. */
+  readonly files: readonly NeededFile[];
+  /** Every writer, `head`'s included, with where its contiguous part ends. */
+  readonly writers: ReadonlyMap<string, WriterEnd>;
+  /** Batches that must be copied before what is in them may be relied on. */
+  readonly unproven: readonly UnprovenBatch[];
+  readonly torn: readonly Problem[];
+  readonly sets: number;
+  readonly changes: number;
+}
+
+/** A change set in one place of one file. */
+export interface SetPlace {
+  readonly entry: ChangeSetEntry;
+  readonly file: FileId;
+  /** Where the set's batch begins and ends. */
+  readonly batchStart: number;
+  readonly batchEnd: number;
+  /** Checksum of the batch's index. */
+  readonly indexHash: bigint;
+  /** Whether nothing proves that the batch is on disk. */
+  readonly isUnproven: boolean;
+}

@@ -1,0 +1,21 @@
+import type { StateChangeUploadScheduler } from "../upload/scheduler.ts";
+import type { UploadThrottle } from "../upload/upload_throttle.ts";
+
+/** What a writer asks of the run it belongs to. */
+export interface WriterContext {
+  readonly epoch: number;
+  readonly scheduler: StateChangeUploadScheduler;
+  readonly throttle: UploadThrottle;
+  readonly changeBytesMax: number;
+  readonly preemptivePersistBytes: number;
+  /** Throws when the run is over: closed, or fenced. */
+  checkUsable(): void;
+  /** Throws when the job has another owner. */
+  checkOwner(): void;
+  /** Throws when the pipeline's run is another, or is not named though it is required. */
+  checkRun(run: number | undefined, options: { readonly required: boolean }): void;
+  /** Begins to upload what every writer holds, since memory is used up. */
+  relieve(): void;
+  /** Reads encoded changes of a writer back, from one offset to another. */
+  readStored(writer: string, from: number, to: number): AsyncIterable<Uint8Array>;
+}

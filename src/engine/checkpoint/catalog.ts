@@ -1,0 +1,163 @@
+/**
+ * A job's catalog as its owner sees it: publishes one immutable generation after another (DESIGN, protocol *Publish*).
+ * Owns: numbers, lost answers, pruning. Does not own: what a generation says, who owns the job.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import { encodeGeneration, type GenerationBody } from "../format/generation.ts";
+import { GENERATIONS_KEPT } from "../limits.ts";
+import { formatCount } from "../paths.ts";
+import type { Ports } from "../port/ports.ts";
+import { newUuid } from "../uuid.ts";
+import {
+  type JobPlace,
+  listGenerations,
+  readGeneration,
+  readNewestGeneration,
+} from "./catalog_read.ts";
+
+/** How often a publish repeats itself before it says that its outcome is unknown. */
+const ATTEMPTS_MAX = 3;
+
+/** What a publish sets; the rest is filled in. */
+export type GenerationContent = Omit<
+  GenerationBody,
+  "key" | "store" | "job" | "number" | "writeId" | "createdAtMs"
+>;
+
+interface Attempt {
+  readonly body: GenerationBody;
+  readonly bytes: Uint8Array;
+}
+
+type Placed = "ours" | "taken" | "unknown";
+
+/** The catalog of a job that this process owns. */
+export class Catalog {
+  readonly #place: JobPlace;
+  readonly #ports: Ports;
+  #newest: GenerationBody | undefined;
+  /** A publish of which nothing decided yet whether it took effect: nothing else is published before it. */
+  #undecided: Attempt | undefined;
+
+  constructor(place: JobPlace, ports: Ports, newest: GenerationBody | undefined) {
+    this.#place = place;
+    this.#ports = ports;
+    this.#newest = newest;
+  }
+
+  /** The newest generation that is known. */
+  get newest(): GenerationBody | undefined {
+    return this.#newest;
+  }
+
+  /**
+   * Publishes a generation.
+   *
+   * @param makeContent Makes the content from the newest generation; asked again when that turns out to be older
+   *   than thought.
+   * @throws {TidemarkError} `fenced`: a generation of a higher epoch is there. Outcome `unknown`: the answer was lost,
+   *   and reading back decided nothing; what the generation names may be published.
+   */
+  async publish(
+    makeContent: (newest: GenerationBody | undefined) => GenerationContent,
+  ): Promise<GenerationBody> {
+    if (this.#undecided !== undefined) await this.#decide(this.#undecided);
+    for (;;) {
+      const attempt = this.#attempt(makeContent(this.#newest), (this.#newest?.number ?? 0) + 1);
+      if (await this.#decide(attempt) === "ours") return this.#newest!;
+    }
+  }
+
+  /** Repeats an attempt until it is known who took its number. */
+  async #decide(first: Attempt): Promise<"ours" | "taken"> {
+    let attempt = first;
+    let failure: unknown;
+    for (let i = 0; i < ATTEMPTS_MAX; i++) {
+      this.#undecided = attempt;
+      const { placed, error } = await this.#put(attempt);
+      failure ??= error;
+      if (placed === "unknown") continue;
+      this.#undecided = undefined;
+      if (placed === "taken") {
+        await this.#reread(attempt.body.epoch);
+        return "taken";
+      }
+      this.#newest = attempt.body;
+      if (failure === undefined) {
+        await this.#prune();
+        return "ours";
+      }
+      // It is there, but its name may not be on disk: the same content goes under the next number.
+      attempt = this.#attempt(attempt.body, attempt.body.number + 1);
+      failure = undefined;
+    }
+    throw new TidemarkError(
+      "storage-unavailable",
+      `Cannot tell whether ${attempt.body.key} was published: the answer was lost and can't be read back; try again`,
+      { outcome: "unknown", details: { key: attempt.body.key }, cause: failure },
+    );
+  }
+
+  async #put({ body, bytes }: Attempt): Promise<{ placed: Placed; error?: unknown }> {
+    try {
+      const tag = formatCount(body.epoch);
+      const result = await this.#place.backend.putIfAbsent(body.key, bytes, { tag });
+      return { placed: result === "created" ? "ours" : await this.#whose(body) };
+    } catch (error) {
+      if (!(error instanceof TidemarkError) || error.outcome !== "unknown") {
+        this.#undecided = undefined;
+        throw error;
+      }
+      return { placed: await this.#whose(body), error };
+    }
+  }
+
+  /** Reads back who took a number. Absent decides nothing, since the request may still land. */
+  async #whose(body: GenerationBody): Promise<Placed> {
+    const found = await readGeneration(this.#place, body.number);
+    if (found === undefined) return "unknown";
+    return found.writeId === body.writeId ? "ours" : "taken";
+  }
+
+  async #reread(epoch: number): Promise<void> {
+    this.#newest = await readNewestGeneration(this.#place);
+    if (this.#newest !== undefined && this.#newest.epoch > epoch) {
+      throw new TidemarkError(
+        "fenced",
+        `Job ${this.#place.keys.job} has another owner: its catalog is at epoch ${this.#newest.epoch}, this one is ${epoch}`,
+        { outcome: "not-applied", details: { epoch, newestEpoch: this.#newest.epoch } },
+      );
+    }
+  }
+
+  #attempt(content: GenerationContent, number: number): Attempt {
+    const { keys, store } = this.#place;
+    const body: GenerationBody = {
+      ...content,
+      key: keys.generation(number),
+      store,
+      job: keys.job,
+      number,
+      writeId: newUuid(this.#ports),
+      createdAtMs: this.#ports.clock.nowMs(),
+    };
+    return { body, bytes: encodeGeneration(body) };
+  }
+
+  /** Keeps the newest generations. What can't be deleted stays for the next time. */
+  async #prune(): Promise<void> {
+    const { backend, keys } = this.#place;
+    try {
+      const numbers = await listGenerations(this.#place);
+      for (const number of numbers.slice(0, -GENERATIONS_KEPT)) {
+        await backend.delete(keys.generation(number));
+      }
+    } catch (error) {
+      this.#ports.logger.log("warning", "Cannot delete old catalog generations", {
+        job: keys.job,
+        error,
+      });
+    }
+  }
+}

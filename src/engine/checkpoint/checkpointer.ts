@@ -1,0 +1,262 @@
+/**
+ * Checkpoints of a job. Seed: `Checkpointer`.
+ * Owns: the catalog's content, manifests, what a checkpoint needs.
+ * Does not own: change file contents, writers, who owns the job.
+ * @module
+ */
+import { xxh64 } from "../../../wasm/mod.ts";
+import type { NeededFile, Tail, WriterEnd } from "../changelog/tail.ts";
+import { TidemarkError } from "../errors.ts";
+import { encodeAdopted } from "../format/adopted.ts";
+import {
+  type CatalogEntry,
+  checkEntrySize,
+  type GenerationBody,
+  type ObjectReference,
+  type TailFrom,
+} from "../format/generation.ts";
+import { encodeManifest, type ManifestBody } from "../format/manifest.ts";
+import { CHECKPOINTS_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
+import { formatCount } from "../paths.ts";
+import type { Ports } from "../port/ports.ts";
+import type { CheckpointOptions } from "../types.ts";
+import { newUuid } from "../uuid.ts";
+import { VERSION } from "../version.ts";
+import { formatHash } from "./_hash.ts";
+import type { Catalog, GenerationContent } from "./catalog.ts";
+import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
+
+/** What a checkpoint is made of, taken in one synchronous step. */
+export interface CheckpointPosition {
+  /** The file that was open, or the next one. */
+  readonly tailFrom: TailFrom;
+  readonly writers: readonly WriterEnd[];
+}
+
+/** The catalog of an owned job, in terms of checkpoints. */
+export class Checkpointer {
+  readonly #place: JobPlace;
+  readonly #ports: Ports;
+  readonly #catalog: Catalog;
+
+  constructor(place: JobPlace, ports: Ports, catalog: Catalog) {
+    this.#place = place;
+    this.#ports = ports;
+    this.#catalog = catalog;
+  }
+
+  /** The newest generation; there is one as soon as the job is fenced. */
+  get newest(): GenerationBody {
+    const { newest } = this.#catalog;
+    if (newest === undefined) throw new TidemarkError("internal", "The job has no generation yet");
+    return newest;
+  }
+
+  /** Reads the manifest of `head`. */
+  readHead(): Promise<ManifestBody | undefined> {
+    return readHead(this.#place, this.newest);
+  }
+
+  /** Reads what was adopted. */
+  readAdopted(): ReturnType<typeof readAdopted> {
+    return readAdopted(this.#place, this.newest.adopted);
+  }
+
+  /** Reads the manifest of a published checkpoint. */
+  readManifest(entry: CatalogEntry): Promise<ManifestBody> {
+    return readManifest(this.#place, entry.manifest);
+  }
+
+  /** Publishes that an epoch has begun: the same content, under a new owner. */
+  fence(epoch: number, fingerprint: bigint | undefined): Promise<GenerationBody> {
+    return this.#catalog.publish((newest) => {
+      if (newest === undefined) return firstGeneration(epoch, fingerprint ?? 0n);
+      return { ...newest, reason: "fence", epoch, fingerprint: fingerprint ?? newest.fingerprint };
+    });
+  }
+
+  /** Publishes what the epoch took over from older ones. */
+  async publishRecovered(tail: Tail, files: readonly NeededFile[]): Promise<GenerationBody> {
+    const { epoch } = this.newest;
+    const adopted = await this.#writeAdopted(epoch, tail.sets === 0 ? [] : files, tail.writers);
+    return await this.#catalog.publish((newest) => ({
+      ...newest!,
+      reason: "recovered",
+      tailFrom: { epoch, number: 0 },
+      adopted,
+    }));
+  }
+
+  /** Publishes that a new run begins at a checkpoint, at nothing, or at the tail. */
+  async publishResume(
+    epoch: number,
+    at: { readonly head: string | null } | {
+      readonly tail: Pick<Tail, "writers"> & { readonly files: readonly NeededFile[] };
+    },
+  ): Promise<GenerationBody> {
+    const adopted = "tail" in at
+      ? await this.#writeAdopted(epoch, at.tail.files, at.tail.writers)
+      : null;
+    return await this.#catalog.publish((newest) => ({
+      ...newest!,
+      reason: "resume",
+      epoch,
+      run: newest!.run + 1,
+      head: "tail" in at ? newest!.head : at.head,
+      tailFrom: { epoch, number: 0 },
+      adopted,
+    }));
+  }
+
+  /** Refuses what can't become a checkpoint, before anything is done for it. */
+  checkOptions(options: CheckpointOptions): void {
+    const metadata = JSON.stringify(options.metadata ?? null);
+    const size = new TextEncoder().encode(metadata).length;
+    if (size > USER_METADATA_BYTES_MAX) {
+      throw new TidemarkError(
+        "invalid-request",
+        `Cannot make a checkpoint: its metadata takes ${size} bytes of ${USER_METADATA_BYTES_MAX}`,
+        { details: { size, sizeMax: USER_METADATA_BYTES_MAX } },
+      );
+    }
+    if (this.newest.checkpoints.length >= CHECKPOINTS_MAX) {
+      throw new TidemarkError(
+        "too-many-checkpoints",
+        `Cannot make a checkpoint: job ${this.#place.keys.job} has ${CHECKPOINTS_MAX} of them already`,
+        { details: { checkpoints: this.newest.checkpoints.length } },
+      );
+    }
+    checkEntrySize(
+      this.#entry(options, { uuid: newUuid(this.#ports), size: Number.MAX_SAFE_INTEGER }),
+    );
+  }
+
+  /** Writes the manifest, then publishes the checkpoint as `head`. Everything that it needs is durable by then. */
+  async commit(
+    options: CheckpointOptions,
+    position: CheckpointPosition,
+    files: readonly NeededFile[],
+  ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
+    const uuid = newUuid(this.#ports);
+    const manifest = this.#manifest(uuid, options, position, files);
+    const bytes = encodeManifest(manifest);
+    await this.#put(manifest.key, bytes);
+    const size = files.reduce((sum, file) => sum + file.length, bytes.length);
+    const entry: CatalogEntry = {
+      ...this.#entry(options, { uuid, size }),
+      createdAtMs: manifest.createdAtMs,
+      manifest: referenceTo(manifest.key, bytes),
+    };
+    await this.#catalog.publish((newest) => ({
+      ...newest!,
+      reason: "checkpoint",
+      head: uuid,
+      tailFrom: position.tailFrom,
+      adopted: null,
+      checkpoints: [...newest!.checkpoints, entry],
+    }));
+    return { entry, manifest };
+  }
+
+  #entry(options: CheckpointOptions, { uuid, size }: { uuid: string; size: number }): CatalogEntry {
+    const { epoch, run, fingerprint, head } = this.newest;
+    return {
+      uuid,
+      parent: head,
+      fingerprint,
+      identifier: options.identifier ?? null,
+      steps: options.steps ?? null,
+      processedRecords: options.processedRecords ?? null,
+      createdAtMs: this.#ports.clock.nowMs(),
+      epoch,
+      run,
+      size,
+      manifest: { key: this.#place.keys.manifest(uuid), size, xxh64: formatHash(0n) },
+    };
+  }
+
+  #manifest(
+    uuid: string,
+    options: CheckpointOptions,
+    position: CheckpointPosition,
+    files: readonly NeededFile[],
+  ): ManifestBody {
+    const { epoch, run, fingerprint, head } = this.newest;
+    const { keys, store } = this.#place;
+    return {
+      key: keys.manifest(uuid),
+      store,
+      job: keys.job,
+      uuid,
+      parent: head,
+      fingerprint,
+      identifier: options.identifier ?? null,
+      steps: options.steps ?? null,
+      processedRecords: options.processedRecords ?? null,
+      createdAtMs: this.#ports.clock.nowMs(),
+      epoch,
+      run,
+      engineVersion: VERSION,
+      files: files.map(({ key, name, length, indexHash }) => (
+        { key, store, job: keys.job, ...name, length, indexHash: formatHash(indexHash) }
+      )),
+      writers: position.writers.map((end) => (
+        { ...toStored(end), baseSequenceNumber: 0, baseOffset: 0 }
+      )),
+      metadata: options.metadata ?? null,
+    };
+  }
+
+  async #writeAdopted(
+    epoch: number,
+    files: readonly NeededFile[],
+    writers: ReadonlyMap<string, WriterEnd>,
+  ): Promise<ObjectReference | null> {
+    if (files.length === 0) return null;
+    const { keys, store } = this.#place;
+    const key = keys.adopted(epoch, newUuid(this.#ports));
+    const bytes = encodeAdopted({
+      key,
+      store,
+      job: keys.job,
+      number: epoch,
+      files: files.map(({ key, length, indexHash }) => (
+        { key, length, indexHash: formatHash(indexHash) }
+      )),
+      writers: [...writers.values()].map(toStored),
+    });
+    await this.#put(key, bytes);
+    return referenceTo(key, bytes);
+  }
+
+  async #put(key: string, bytes: Uint8Array): Promise<void> {
+    const tag = formatCount(this.newest.epoch);
+    const result = await this.#place.backend.putIfAbsent(key, bytes, { tag });
+    if (result === "created") return;
+    throw new TidemarkError("object-exists", `Cannot write ${key}: it is there already`, {
+      details: { key },
+    });
+  }
+}
+
+function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent {
+  return {
+    reason: "fence",
+    epoch,
+    run: 1,
+    fingerprint,
+    head: null,
+    tailFrom: { epoch, number: 0 },
+    adopted: null,
+    doomed: [],
+    checkpoints: [],
+  };
+}
+
+function toStored({ writer, keyGroups, sequenceNumber, nextOffset }: WriterEnd): WriterEnd {
+  return { writer, keyGroups, sequenceNumber, nextOffset };
+}
+
+function referenceTo(key: string, bytes: Uint8Array): ObjectReference {
+  return { key, size: bytes.length, xxh64: formatHash(xxh64(bytes)) };
+}

@@ -1,0 +1,95 @@
+/**
+ * The owner key of an epoch: who created it owns the job, until the next epoch's exists.
+ * Owns: taking an epoch, and the check before every acknowledgement. Does not own: the catalog, `LOCK`.
+ * @module
+ */
+import { hasCode, TidemarkError } from "../errors.ts";
+import { encodeOwnerKey } from "../format/owner_key.ts";
+import { formatCount, type JobKeys } from "../paths.ts";
+import type { Ports } from "../port/ports.ts";
+import type { PinnedKey, StorageBackend } from "../storage/backend.ts";
+import { newUuid } from "../uuid.ts";
+
+/** What taking an epoch needs. */
+export interface OwnerKeyOptions {
+  readonly backend: StorageBackend;
+  readonly keys: JobKeys;
+  readonly store: string;
+  readonly ports: Ports;
+}
+
+/** An epoch that was taken. */
+export class OwnerKey {
+  readonly epoch: number;
+  readonly #options: OwnerKeyOptions;
+  readonly #pinned: PinnedKey;
+  readonly #nextKey: string;
+
+  private constructor(options: OwnerKeyOptions, epoch: number, pinned: PinnedKey) {
+    this.#options = options;
+    this.epoch = epoch;
+    this.#pinned = pinned;
+    this.#nextKey = options.keys.owner(epoch + 1);
+  }
+
+  /** Takes the first absent epoch from `epoch` on. */
+  static async takeFrom(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey> {
+    for (let next = epoch;; next++) {
+      const owner = await OwnerKey.#take(next, options);
+      if (owner !== undefined) return owner;
+    }
+  }
+
+  /** Takes the epoch after this one; undefined when somebody else has it. */
+  takeNext(): Promise<OwnerKey | undefined> {
+    return OwnerKey.#take(this.epoch + 1, this.#options);
+  }
+
+  static async #take(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey | undefined> {
+    const { backend, keys, store, ports } = options;
+    const key = keys.owner(epoch);
+    const body = encodeOwnerKey({
+      key,
+      store,
+      job: keys.job,
+      number: epoch,
+      writeId: newUuid(ports),
+      createdAtMs: ports.clock.nowMs(),
+    });
+    try {
+      const result = await backend.putIfAbsent(key, body, { tag: formatCount(epoch) });
+      if (result === "exists") return undefined;
+    } catch (error) {
+      // Whether this key is there, durably, is not known: it is left behind, and the next epoch taken.
+      if (error instanceof TidemarkError && error.outcome === "unknown") return undefined;
+      throw error;
+    }
+    return new OwnerKey(options, epoch, await backend.pin(key));
+  }
+
+  /** @throws {TidemarkError} `fenced` when the job has another owner. */
+  check(): void {
+    const { backend, keys } = this.#options;
+    if (this.#pinned.isCurrent() && !backend.existsSync(this.#nextKey)) return;
+    throw fenced(keys.job, this.epoch);
+  }
+
+  /** Lets go of the key's object; the key itself stays for ever. */
+  close(): Promise<void> {
+    return this.#pinned.close();
+  }
+}
+
+/** The error of an owner that another has replaced. */
+export function fenced(job: string, epoch: number): TidemarkError {
+  return new TidemarkError(
+    "fenced",
+    `Job ${job} has another owner since epoch ${epoch}: nothing more is acknowledged here; open the job again to take it back`,
+    { outcome: "unknown", details: { job, epoch } },
+  );
+}
+
+/** Whether an error says that the job has another owner. */
+export function isFenced(error: unknown): boolean {
+  return hasCode(error, "fenced");
+}

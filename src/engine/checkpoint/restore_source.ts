@@ -1,0 +1,69 @@
+/**
+ * What a restore reads: a checkpoint's files and positions, or the tail's.
+ * @module
+ */
+import type { RestoreSource } from "../changelog/restore_plan.ts";
+import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
+import type { AdoptedBody } from "../format/adopted.ts";
+import type { ManifestBody } from "../format/manifest.ts";
+import { TidemarkError } from "../errors.ts";
+import type { JobPlace } from "./catalog_read.ts";
+
+/** What restoring a checkpoint reads. */
+export function sourceOfCheckpoint(place: JobPlace, manifest: ManifestBody): RestoreSource {
+  return {
+    files: filesOfManifest(manifest),
+    writers: new Map(manifest.writers.map((end) => [end.writer, end])),
+    confirmed: new Map(),
+    neededBy: `checkpoint ${manifest.uuid}`,
+    store: place.store,
+    job: place.keys.job,
+  };
+}
+
+/** What restoring a tail reads. */
+export function sourceOfTail(
+  place: JobPlace,
+  tail: {
+    readonly files: readonly NeededFile[];
+    readonly writers: ReadonlyMap<string, WriterEnd>;
+    readonly confirmed?: ReadonlyMap<string, number>;
+  },
+): RestoreSource {
+  const { files, writers, confirmed = new Map() } = tail;
+  return {
+    files,
+    writers,
+    confirmed,
+    neededBy: "the tail",
+    store: place.store,
+    job: place.keys.job,
+  };
+}
+
+/** The files that a checkpoint needs. */
+export function filesOfManifest(manifest: ManifestBody): NeededFile[] {
+  return manifest.files.map(({ key, log, epoch, number, uuid, length, indexHash }) => (
+    { key, name: { log, epoch, number, uuid }, length, indexHash: BigInt(`0x${indexHash}`) }
+  ));
+}
+
+/** The files that a recovery took over. */
+export function filesOfAdopted(place: JobPlace, adopted: AdoptedBody): NeededFile[] {
+  return adopted.files.map(({ key, length, indexHash }) => {
+    const name = place.keys.parseChangeFile(key);
+    if (name !== undefined) return { key, name, length, indexHash: BigInt(`0x${indexHash}`) };
+    throw new TidemarkError("corrupt", `Cannot use ${adopted.key}: ${key} is no change file`, {
+      details: { key: adopted.key, found: key },
+    });
+  });
+}
+
+/** Every file of several lists once, up to the greatest length. */
+export function joinFiles(...lists: readonly (readonly NeededFile[])[]): NeededFile[] {
+  const files = new Map<string, NeededFile>();
+  for (const file of lists.flat()) {
+    if (file.length > (files.get(file.key)?.length ?? 0)) files.set(file.key, file);
+  }
+  return [...files.values()];
+}

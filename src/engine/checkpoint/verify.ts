@@ -1,0 +1,124 @@
+/**
+ * Reads everything that a job's checkpoints and tail need, and checks every checksum and the continuity of every writer.
+ * @module
+ */
+import { ChangeFileSource } from "../changelog/change_file_source.ts";
+import { planRestore, type RestoreSource } from "../changelog/restore_plan.ts";
+import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
+import { TidemarkError } from "../errors.ts";
+import { ChangeFileScan, verifyBatchContent } from "../format/change_file_reader.ts";
+import type { GenerationBody } from "../format/generation.ts";
+import type { Problem, VerifyReport } from "../types.ts";
+import { type JobPlace, readManifest } from "./catalog_read.ts";
+import { joinFiles, sourceOfCheckpoint, sourceOfTail } from "./restore_source.ts";
+
+/** What the tail of a job needs. */
+interface TailNeeds {
+  readonly files: readonly NeededFile[];
+  readonly writers: ReadonlyMap<string, WriterEnd>;
+}
+
+/**
+ * Verifies a job. Problems are answered, not thrown; only what keeps the whole from being read is.
+ *
+ * @throws {TidemarkError} `storage-unavailable`, `storage-denied`
+ */
+export async function verifyJob(
+  place: JobPlace,
+  generation: GenerationBody,
+  tail: TailNeeds,
+  signal?: AbortSignal,
+): Promise<VerifyReport> {
+  const problems: Problem[] = [];
+  const sources: RestoreSource[] = [sourceOfTail(place, tail)];
+  for (const entry of generation.checkpoints) {
+    await collect(problems, entry.manifest.key, async () => {
+      sources.push(sourceOfCheckpoint(place, await readManifest(place, entry.manifest)));
+    });
+  }
+  const files = joinFiles(...sources.map((source) => source.files));
+  const counts = { bytes: 0, changes: 0 };
+  for (const file of files) {
+    await collect(problems, file.key, () => verifyFile(place, file, counts, signal));
+  }
+  for (const source of sources) {
+    const key = source.files.at(-1)?.key ?? place.keys.catalogPrefix;
+    await collect(problems, key, () => verifyContinuity(place, source, signal));
+  }
+  const checkpoints = generation.checkpoints.length;
+  return { ok: problems.length === 0, checkpoints, files: files.length, ...counts, problems };
+}
+
+/** Turns what is wrong with the data into a problem; everything else goes on as an error. */
+async function collect(
+  problems: Problem[],
+  key: string,
+  action: () => Promise<void>,
+): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    const isOfData = error instanceof TidemarkError && error.kind === "corrupt";
+    if (!isOfData) throw error;
+    const { key: found = key, from, to } = error.details as Partial<Problem>;
+    const isKnown = problems.some((other) => other.key === found && other.from === from);
+    if (!isKnown) problems.push({ key: found, reason: error.message, from, to });
+  }
+}
+
+async function verifyFile(
+  place: JobPlace,
+  file: NeededFile,
+  counts: { bytes: number; changes: number },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { key, length } = file;
+  const info = await place.backend.head(key);
+  if (info === undefined || info.size < length) {
+    throw new TidemarkError(
+      "changes-lost",
+      `${key} is ${
+        info === undefined ? "missing" : `cut to ${info.size} bytes`
+      }; ${length} are needed`,
+      { details: { key } },
+    );
+  }
+  const source = new ChangeFileSource(place.backend, key, length, signal);
+  const scan = new ChangeFileScan(source, { to: length });
+  for await (const batch of scan.batches()) {
+    signal?.throwIfAborted();
+    await verifyBatchContent(source, batch);
+    counts.changes += batch.sets.reduce((sum, set) => sum + set.count, 0);
+  }
+  counts.bytes += scan.end.at;
+  if (scan.end.kind !== "torn") return;
+  throw new TidemarkError("corrupt", `${key} is bad from byte ${scan.end.at}: ${scan.end.reason}`, {
+    details: { key, from: scan.end.at, to: length },
+  });
+}
+
+async function verifyContinuity(
+  place: JobPlace,
+  source: RestoreSource,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const writers = new Set(source.writers.keys());
+  const { places } = await planRestore(place.backend, source, { writers, signal });
+  for (const end of source.writers.values()) {
+    let offset = 0;
+    for (let number = 0; number < end.sequenceNumber; number++) {
+      const set = places.get(end.writer, number);
+      if (set?.entry.firstOffset !== offset) throw gap(source, end.writer, number, offset);
+      offset += set.entry.count;
+    }
+    if (offset !== end.nextOffset) throw gap(source, end.writer, end.sequenceNumber, offset);
+  }
+}
+
+function gap(source: RestoreSource, writer: string, number: number, offset: number): TidemarkError {
+  return new TidemarkError(
+    "corrupt",
+    `${source.neededBy} has a gap: writer ${writer} goes on from offset ${offset} with change set ${number}, which is in none of its files`,
+    { details: { writer, sequenceNumber: number, offset } },
+  );
+}

@@ -1,0 +1,70 @@
+import * as v from "valibot";
+import { TidemarkError } from "../errors.ts";
+import { COUNT_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
+
+/** A whole number from 0 to 2^53 - 1. */
+export const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX));
+/** A uuid in its usual form. */
+export const uuid = v.pipe(v.string(), v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
+/** A checksum: 16 hex digits. */
+export const hash = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/));
+/** A range of key groups, both ends included. */
+export const keyGroups = v.pipe(
+  v.tuple([keyGroup(), keyGroup()]),
+  v.check(([from, to]) => from <= to, "wants from <= to"),
+  v.readonly(),
+);
+/** A u64: a decimal string in JSON, a bigint in TypeScript. */
+export const u64 = v.pipe(
+  v.string(),
+  v.regex(/^(0|[1-9][0-9]{0,19})$/),
+  v.transform((digits) => BigInt(digits)),
+  v.check((value) => value < 2n ** 64n, "wants a u64"),
+);
+
+function keyGroup() {
+  return v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(META_KEY_GROUP),
+    v.maxValue(KEY_GROUP_MAX),
+  );
+}
+
+/** Checks a decoded fact against its schema. @throws {TidemarkError} `corrupt`, naming the key and the place. */
+export function parseFact<Schema extends v.GenericSchema>(
+  schema: Schema,
+  key: string,
+  body: unknown,
+): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, body);
+  if (result.success) return result.output;
+  const issue = result.issues[0];
+  const place = v.getDotPath(issue) ?? "the body";
+  throw new TidemarkError("corrupt", `Cannot read ${key}: ${place}: ${issue.message}`, {
+    details: { key, place },
+  });
+}
+
+/** Checks that a fact says of itself what its key says. @throws {TidemarkError} `corrupt` */
+export function checkIdentity(
+  key: string,
+  found: { readonly key: string; readonly store: string; readonly job: string },
+  wanted: { readonly store: string; readonly job: string },
+): void {
+  for (
+    const [what, is, wants] of [
+      ["key", found.key, key],
+      ["store", found.store, wanted.store],
+      ["job", found.job, wanted.job],
+    ] as const
+  ) {
+    if (is !== wants) {
+      throw new TidemarkError(
+        "corrupt",
+        `Cannot use ${key}: its ${what} is ${JSON.stringify(is)}, not ${JSON.stringify(wants)}`,
+        { details: { key, what, found: is, wanted: wants } },
+      );
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/** The body of `catalog/<generation>.json`: one immutable version of a job's catalog. @module */
+import * as v from "valibot";
+import { TidemarkError } from "../errors.ts";
+import { CATALOG_ENTRY_BYTES_MAX, CHECKPOINTS_MAX } from "../limits.ts";
+import { checkIdentity, count, hash, parseFact, u64, uuid } from "./_schema.ts";
+import { decodeFact, encodeFact } from "./fact.ts";
+
+const OBJECT = v.strictObject({ key: v.string(), size: count, xxh64: hash });
+
+const ENTRY = v.strictObject({
+  uuid,
+  parent: v.nullable(uuid),
+  fingerprint: u64,
+  identifier: v.nullable(v.string()),
+  steps: v.nullable(u64),
+  processedRecords: v.nullable(u64),
+  createdAtMs: count,
+  epoch: count,
+  run: count,
+  /** Bytes of the objects that the checkpoint needs. */
+  size: count,
+  manifest: OBJECT,
+});
+
+const SCHEMA = v.strictObject({
+  key: v.string(),
+  store: uuid,
+  job: v.string(),
+  /** The generation. */
+  number: count,
+  /** Tells this creation from any other. */
+  writeId: uuid,
+  /** What led to this generation. */
+  reason: v.picklist(["fence", "recovered", "checkpoint", "resume"]),
+  createdAtMs: count,
+  epoch: count,
+  run: count,
+  fingerprint: u64,
+  /** The checkpoint from which the tail goes on. */
+  head: v.nullable(uuid),
+  /** Nothing before it belongs to the tail, but what `adopted` lists. */
+  tailFrom: v.strictObject({ epoch: count, number: count }),
+  adopted: v.nullable(OBJECT),
+  /** Keys at or after `tailFrom` that are being deleted; recovery never adopts them. */
+  doomed: v.array(v.string()),
+  /** Published checkpoints, oldest first. */
+  checkpoints: v.pipe(v.array(ENTRY), v.maxLength(CHECKPOINTS_MAX)),
+});
+
+/** One version of a job's catalog. */
+export type GenerationBody = v.InferOutput<typeof SCHEMA>;
+/** A published checkpoint in the catalog. */
+export type CatalogEntry = v.InferOutput<typeof ENTRY>;
+/** An object that a generation relies on. */
+export type ObjectReference = v.InferOutput<typeof OBJECT>;
+/** Where the tail begins. */
+export type TailFrom = GenerationBody["tailFrom"];
+
+const KIND = "catalog";
+
+function entryToJson(entry: CatalogEntry): unknown {
+  return {
+    ...entry,
+    fingerprint: String(entry.fingerprint),
+    steps: entry.steps === null ? null : String(entry.steps),
+    processedRecords: entry.processedRecords === null ? null : String(entry.processedRecords),
+  };
+}
+
+/**
+ * Checks that an entry fits the catalog, before anything is written for it.
+ *
+ * @throws {TidemarkError} `invalid-request`
+ */
+export function checkEntrySize(entry: CatalogEntry): void {
+  const size = new TextEncoder().encode(JSON.stringify(entryToJson(entry))).length;
+  if (size > CATALOG_ENTRY_BYTES_MAX) {
+    throw new TidemarkError(
+      "invalid-request",
+      `Cannot list checkpoint ${entry.uuid}: its entry takes ${size} bytes of ${CATALOG_ENTRY_BYTES_MAX}; use a shorter identifier, and metadata for the rest`,
+      { details: { size, sizeMax: CATALOG_ENTRY_BYTES_MAX } },
+    );
+  }
+}
+
+/** Writes a generation. */
+export function encodeGeneration(body: GenerationBody): Uint8Array {
+  return encodeFact(KIND, {
+    ...body,
+    fingerprint: String(body.fingerprint),
+    checkpoints: body.checkpoints.map(entryToJson),
+  });
+}
+
+/** Reads a generation. @throws {TidemarkError} `corrupt`, `unsupported-format` */
+export function decodeGeneration(
+  key: string,
+  bytes: Uint8Array,
+  wanted: { readonly store: string; readonly job: string },
+): GenerationBody {
+  const body = parseFact(SCHEMA, key, decodeFact(KIND, key, bytes));
+  checkIdentity(key, body, wanted);
+  return body;
+}

@@ -1,0 +1,287 @@
+/**
+ * A job that this process owns.
+ * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
+ * @module
+ */
+import { ChangelogRestore } from "./changelog/restore_stream.ts";
+import type { RestoreSource } from "./changelog/restore_plan.ts";
+import type { NeededFile } from "./changelog/tail.ts";
+import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
+import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import type { Checkpointer } from "./checkpoint/checkpointer.ts";
+import { fenced, type OwnerKey } from "./checkpoint/owner_key.ts";
+import { filesOfManifest, sourceOfCheckpoint, sourceOfTail } from "./checkpoint/restore_source.ts";
+import { verifyJob } from "./checkpoint/verify.ts";
+import { TidemarkError } from "./errors.ts";
+import type { CatalogEntry } from "./format/generation.ts";
+import type { ManifestBody } from "./format/manifest.ts";
+import type { OpenedJob } from "./job_open.ts";
+import { JobRun } from "./job_run.ts";
+import { planResume } from "./job_resume.ts";
+import type { Ports } from "./port/ports.ts";
+import type { StoreSettings } from "./settings.ts";
+import type {
+  At,
+  CheckpointDetails,
+  CheckpointMetadata,
+  CheckpointOptions,
+  Job,
+  KeyGroupRange,
+  RecoveryReport,
+  RestoreOptions,
+  RestoreStream,
+  ResumeOptions,
+  ResumeResult,
+  VerifyReport,
+  Writer,
+  WriterPosition,
+} from "./types.ts";
+import { ChangeFileLog } from "./upload/change_file_log.ts";
+import type { AvailabilityProvider } from "./upload/upload_throttle.ts";
+
+/** What an owned job is made of. */
+export interface OwnedJobOptions {
+  readonly place: JobPlace;
+  readonly settings: StoreSettings;
+  readonly ports: Ports;
+  readonly opened: OpenedJob;
+  /** Called once, when the job has let go of everything. */
+  readonly onClosed: () => void;
+}
+
+/** A job, open for writing. */
+export class OwnedJob implements Job {
+  readonly recovery: RecoveryReport;
+  readonly availability: AvailabilityProvider = {
+    isAvailable: () => this.#run.throttle.isAvailable(),
+    whenAvailable: () => this.#run.throttle.whenAvailable(),
+  };
+  readonly #options: OwnedJobOptions;
+  readonly #checkpointer: Checkpointer;
+  #run: JobRun;
+  /** Checkpoints, resumes and close, one after another. */
+  #queue: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: OwnedJobOptions) {
+    this.#options = options;
+    const { checkpointer, report, tail, owner, log, carried } = options.opened;
+    this.#checkpointer = checkpointer;
+    this.recovery = report;
+    this.#run = this.#begin({ owner, log, carried, start: tail.writers });
+  }
+
+  get id(): string {
+    return this.#options.place.keys.job;
+  }
+
+  /** Whether the job still serves: not closed, fenced, or left half-way by a resume. */
+  get isRunning(): boolean {
+    return this.#closing === undefined && this.#run.isRunning;
+  }
+
+  get epoch(): number {
+    return this.#run.epoch;
+  }
+
+  get run(): number {
+    return this.#run.run;
+  }
+
+  get fingerprint(): bigint {
+    return this.#checkpointer.newest.fingerprint;
+  }
+
+  writer(id: string, options: { keyGroups?: KeyGroupRange } = {}): Writer {
+    return this.#run.writer(id, options.keyGroups);
+  }
+
+  writers(): Promise<WriterPosition[]> {
+    return Promise.resolve(this.#run.writers.map((writer) => writer.position));
+  }
+
+  checkpoints(): Promise<CheckpointMetadata[]> {
+    return Promise.resolve(listCheckpoints(this.#checkpointer.newest));
+  }
+
+  async checkpointDetails(at: At): Promise<CheckpointDetails> {
+    const generation = this.#checkpointer.newest;
+    const manifest = await this.#checkpointer.readManifest(findCheckpoint(generation, at));
+    return toDetails(generation, manifest);
+  }
+
+  checkpoint(options: CheckpointOptions = {}): Promise<CheckpointMetadata> {
+    return this.#exclusive(async () => {
+      options.signal?.throwIfAborted();
+      const run = this.#run;
+      run.checkUsable();
+      this.#checkpointer.checkOptions(options);
+      const position = run.rollOver();
+      await run.persistAll();
+      run.checkUsable();
+      const { entry } = await this.#checkpointer.commit(options, position, run.durableFiles());
+      run.checkOwner();
+      return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
+    });
+  }
+
+  async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
+    const { at = "latest", acceptFingerprints = [] } = options;
+    const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
+    const old = this.#run;
+    old.checkUsable();
+    // A checkpoint in preparation fails with its run, so that a resume never waits for it.
+    if (plan.at !== "tail") old.end(runIsOver(this.id, old.run));
+    return await this.#exclusive(() => this.#resumeAt(old, at, acceptFingerprints));
+  }
+
+  async #resumeAt(
+    old: JobRun,
+    at: At,
+    acceptFingerprints: readonly bigint[],
+  ): Promise<ResumeResult> {
+    if (old !== this.#run) throw runIsOver(this.id, old.run);
+    if (at === "tail") await old.persistAll();
+    old.end(runIsOver(this.id, old.run));
+    try {
+      const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
+      const manifest = plan.entry && await this.#checkpointer.readManifest(plan.entry);
+      if (!old.log.isWriting) await old.log.seal();
+      const owner = await old.owner.takeNext();
+      if (owner === undefined) throw fenced(this.id, old.epoch);
+      await old.owner.close();
+      this.#run = plan.at === "tail"
+        ? await this.#beginAtTail(old, owner)
+        : await this.#beginAtCheckpoint(owner, manifest);
+      this.#run.checkOwner();
+      return await this.#resumed(plan.entry, manifest);
+    } catch (error) {
+      this.#run.end(resumeFailed(this.id, error));
+      throw error;
+    }
+  }
+
+  async #beginAtTail(old: JobRun, owner: OwnerKey): Promise<JobRun> {
+    const tail = { files: old.durableFiles(), writers: old.durableEnds() };
+    await this.#checkpointer.publishResume(owner.epoch, { tail });
+    return this.#begin({ owner, carried: tail.files, start: tail.writers });
+  }
+
+  async #beginAtCheckpoint(owner: OwnerKey, manifest: ManifestBody | undefined): Promise<JobRun> {
+    await this.#checkpointer.publishResume(owner.epoch, { head: manifest?.uuid ?? null });
+    return this.#begin({
+      owner,
+      carried: manifest === undefined ? [] : filesOfManifest(manifest),
+      start: new Map(manifest?.writers.map((end) => [end.writer, end])),
+    });
+  }
+
+  async #resumed(
+    entry: CatalogEntry | undefined,
+    manifest: ManifestBody | undefined,
+  ): Promise<ResumeResult> {
+    const { run, epoch } = this.#run;
+    const writers = (await this.writers()).map(({ writer, nextOffset, sequenceNumber }) => (
+      { writer, nextOffset, sequenceNumber }
+    ));
+    if (entry === undefined || manifest === undefined) return { run, epoch, writers };
+    return { run, epoch, writers, checkpoint: toDetails(this.#checkpointer.newest, manifest) };
+  }
+
+  restore(options: RestoreOptions = {}): RestoreStream {
+    const { at = "latest", ...filter } = options;
+    const open = () => at === "tail" ? this.#tailSource() : this.#checkpointSource(at);
+    return new ChangelogRestore(this.#options.place.backend, open, filter);
+  }
+
+  async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {
+    const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
+    return await verifyJob(this.#options.place, this.#checkpointer.newest, tail, options.signal);
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#exclusive(() => this.#close());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const run = this.#run;
+    const closed = new TidemarkError("closed", `Job ${this.id} is closed: open it again`);
+    try {
+      if (run.isRunning) {
+        await run.persistAll();
+        await run.scheduler.close({ mode: "drain" });
+      }
+    } finally {
+      run.end(closed);
+      await run.log.close();
+      await run.owner.close();
+      await this.#options.opened.lock?.close();
+      this.#options.onClosed();
+    }
+  }
+
+  /** Runs an action after those before it, whether they succeeded or not. */
+  #exclusive<Result>(action: () => Promise<Result>): Promise<Result> {
+    const result = this.#queue.then(action, action);
+    this.#queue = result.then(() => undefined, () => undefined);
+    return result;
+  }
+
+  async #checkpointSource(at: At): Promise<RestoreSource> {
+    const entry = findCheckpoint(this.#checkpointer.newest, at);
+    return sourceOfCheckpoint(this.#options.place, await this.#checkpointer.readManifest(entry));
+  }
+
+  #tailSource(): Promise<RestoreSource> {
+    const files = this.#run.durableFiles();
+    const writers = this.#run.durableEnds();
+    return Promise.resolve(sourceOfTail(this.#options.place, { files, writers }));
+  }
+
+  #begin(
+    { owner, log, carried, start }: Pick<OpenedJob, "owner" | "carried"> & {
+      readonly log?: ChangeFileLog;
+      readonly start: OpenedJob["tail"]["writers"];
+    },
+  ): JobRun {
+    const { place, settings, ports } = this.#options;
+    const { run } = this.#checkpointer.newest;
+    return new JobRun({
+      job: this.id,
+      owner,
+      run,
+      settings,
+      start,
+      carried: carried as readonly NeededFile[],
+      log: log ?? new ChangeFileLog({ ...place, epoch: owner.epoch, run, settings, ports }),
+      readStored: (writer, from, to) => this.#readStored(writer, from, to),
+    });
+  }
+
+  async *#readStored(writer: string, from: number, to: number): AsyncGenerator<Uint8Array> {
+    const { backend } = this.#options.place;
+    const filter = { writers: [writer], from, to };
+    const restore = new ChangelogRestore(backend, () => this.#tailSource(), filter);
+    for await (const { bytes } of restore.slices()) yield bytes;
+  }
+}
+
+function runIsOver(job: string, run: number): TidemarkError {
+  return new TidemarkError(
+    "fenced",
+    `Run ${run} of job ${job} is over: the job was resumed; take its writers again`,
+    { outcome: "unknown", details: { job, run } },
+  );
+}
+
+function resumeFailed(job: string, cause: unknown): TidemarkError {
+  return new TidemarkError(
+    "closed",
+    `Job ${job} is closed, since a resume failed half-way: open it again`,
+    { outcome: "unknown", details: { job }, cause },
+  );
+}

@@ -1,0 +1,136 @@
+/**
+ * Opens a job as its owner (DESIGN, protocols *Open and fence*, *Recover*).
+ * Owns: the order of steps. Does not own: any of them.
+ * @module
+ */
+import { copyBatch } from "./changelog/batch_copy.ts";
+import { scanTail } from "./changelog/tail_scan.ts";
+import type { NeededFile, Tail } from "./changelog/tail.ts";
+import { Catalog } from "./checkpoint/catalog.ts";
+import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
+import { Checkpointer } from "./checkpoint/checkpointer.ts";
+import { OwnerKey } from "./checkpoint/owner_key.ts";
+import { filesOfManifest, joinFiles } from "./checkpoint/restore_source.ts";
+import { sweepTemporaries } from "./checkpoint/temporaries.ts";
+import { TidemarkError } from "./errors.ts";
+import type { ManifestBody } from "./format/manifest.ts";
+import type { Ports } from "./port/ports.ts";
+import type { StoreSettings } from "./settings.ts";
+import type { OwnerLock } from "./storage/backend.ts";
+import type { JobOptions, RecoveryReport } from "./types.ts";
+import { ChangeFileLog } from "./upload/change_file_log.ts";
+
+/** What opening a job needs. */
+export interface JobOpenOptions extends JobOptions {
+  readonly place: JobPlace;
+  readonly settings: StoreSettings;
+  readonly ports: Ports;
+}
+
+/** An open job, ready to serve. */
+export interface OpenedJob {
+  readonly lock: OwnerLock | undefined;
+  readonly owner: OwnerKey;
+  readonly checkpointer: Checkpointer;
+  readonly log: ChangeFileLog;
+  readonly tail: Tail;
+  /** Files of older epochs, and copies, that the tail and the next checkpoint need. */
+  readonly carried: readonly NeededFile[];
+  readonly report: RecoveryReport;
+}
+
+/**
+ * Takes a job over and recovers it.
+ *
+ * @throws {TidemarkError} `job-not-found`, `job-busy`, `catalog-lost`, `corrupt`, `changes-lost`, `fenced`
+ */
+export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
+  const { place, create = true, takeOver = false } = options;
+  // Before anything is made: a job that can't be opened is left as it is.
+  const found = await readNewestGeneration(place);
+  if (found === undefined && !create) {
+    throw new TidemarkError(
+      "job-not-found",
+      `There is no job ${place.keys.job} in ${place.backend.location}: create it first`,
+      { details: { job: place.keys.job } },
+    );
+  }
+  const lock = await place.backend.lock(place.keys.lock, { takeOver });
+  try {
+    return { lock, ...await takeJob(options, lock?.warnings ?? []) };
+  } catch (error) {
+    await lock?.close();
+    throw error;
+  }
+}
+
+async function takeJob(
+  options: JobOpenOptions,
+  warnings: readonly string[],
+): Promise<Omit<OpenedJob, "lock">> {
+  const { place, ports, fingerprint } = options;
+  const newest = await readNewestGeneration(place);
+  const owner = await OwnerKey.takeFrom((newest?.epoch ?? 0) + 1, { ...place, ports });
+  try {
+    const catalog = new Catalog(place, ports, newest);
+    const checkpointer = new Checkpointer(place, ports, catalog);
+    await checkpointer.fence(owner.epoch, fingerprint);
+    owner.check();
+    const recovered = await recover(options, owner, checkpointer);
+    owner.check();
+    await sweepTemporaries(place, owner.epoch, ports);
+    const report = { ...recovered.report, warnings };
+    return { owner, checkpointer, ...recovered, report };
+  } catch (error) {
+    await owner.close();
+    throw error;
+  }
+}
+
+async function recover(
+  options: JobOpenOptions,
+  owner: OwnerKey,
+  checkpointer: Checkpointer,
+): Promise<Pick<OpenedJob, "log" | "tail" | "carried" | "report">> {
+  const { place, settings, ports } = options;
+  const { backend, keys, store } = place;
+  const { epoch } = owner;
+  const { run, tailFrom, doomed } = checkpointer.newest;
+  const head = await checkpointer.readHead();
+  const adopted = await checkpointer.readAdopted();
+  const tail = await scanTail(
+    { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
+  );
+  const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports });
+  for (const batch of tail.unproven) await copyBatch(backend, log, batch);
+  const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
+    { key, name, length: syncedLength, indexHash }
+  ));
+  await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
+  logTorn(options, tail);
+  return {
+    log,
+    tail,
+    carried: joinFiles(filesOfHead(head), tail.files),
+    report: {
+      adoptedSets: tail.sets,
+      adoptedChanges: tail.changes,
+      copiedBatches: tail.unproven.length,
+      torn: tail.torn,
+      warnings: [],
+    },
+  };
+}
+
+function filesOfHead(head: ManifestBody | undefined): NeededFile[] {
+  return head === undefined ? [] : filesOfManifest(head);
+}
+
+function logTorn({ place, ports }: JobOpenOptions, tail: Tail): void {
+  for (const torn of tail.torn) {
+    ports.logger.log("warning", "Dropped a torn end that was never acknowledged", {
+      job: place.keys.job,
+      ...torn,
+    });
+  }
+}

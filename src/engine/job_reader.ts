@@ -1,0 +1,150 @@
+/**
+ * A job opened for reading, beside its owner: takes no lock, publishes nothing, recovers nothing.
+ * @module
+ */
+import { ChangelogRestore } from "./changelog/restore_stream.ts";
+import type { RestoreSource } from "./changelog/restore_plan.ts";
+import { scanTail } from "./changelog/tail_scan.ts";
+import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
+import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
+import {
+  type JobPlace,
+  readAdopted,
+  readHead,
+  readManifest,
+  readNewestGeneration,
+} from "./checkpoint/catalog_read.ts";
+import {
+  filesOfManifest,
+  joinFiles,
+  sourceOfCheckpoint,
+  sourceOfTail,
+} from "./checkpoint/restore_source.ts";
+import { verifyJob } from "./checkpoint/verify.ts";
+import { TidemarkError } from "./errors.ts";
+import type { GenerationBody } from "./format/generation.ts";
+import type {
+  At,
+  CheckpointDetails,
+  CheckpointMetadata,
+  JobReader,
+  RestoreOptions,
+  RestoreStream,
+  VerifyReport,
+  WriterPosition,
+} from "./types.ts";
+
+interface TailOnDisk {
+  readonly files: readonly NeededFile[];
+  readonly writers: ReadonlyMap<string, WriterEnd>;
+  /** Per writer, the offset below which the catalog itself says that every change is durable. */
+  readonly confirmed: ReadonlyMap<string, number>;
+}
+
+/** Reads a job from its store. */
+export class StoredJobReader implements JobReader {
+  readonly #place: JobPlace;
+
+  constructor(place: JobPlace) {
+    this.#place = place;
+  }
+
+  get id(): string {
+    return this.#place.keys.job;
+  }
+
+  async checkpoints(): Promise<CheckpointMetadata[]> {
+    return listCheckpoints(await this.#newest());
+  }
+
+  async checkpointDetails(at: At): Promise<CheckpointDetails> {
+    const generation = await this.#newest();
+    const { manifest } = findCheckpoint(generation, at);
+    return toDetails(generation, await readManifest(this.#place, manifest));
+  }
+
+  async writers(): Promise<WriterPosition[]> {
+    const { writers } = await this.#readTail();
+    return [...writers.values()].map(({ writer, keyGroups, sequenceNumber, nextOffset }) => (
+      { writer, keyGroups, sequenceNumber, nextOffset, durableOffset: nextOffset }
+    )).sort((a, b) => a.writer < b.writer ? -1 : 1);
+  }
+
+  restore(options: RestoreOptions = {}): RestoreStream {
+    const { at = "latest", ...filter } = options;
+    const open = (): Promise<RestoreSource> =>
+      at === "tail" ? this.#tailSource(filter.signal) : this.#checkpointSource(at);
+    return new ChangelogRestore(this.#place.backend, open, filter);
+  }
+
+  async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {
+    const tail = await this.#readTail(options.signal);
+    return await verifyJob(this.#place, await this.#newest(), tail, options.signal);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #newest(): Promise<GenerationBody> {
+    const generation = await readNewestGeneration(this.#place);
+    if (generation !== undefined) return generation;
+    throw new TidemarkError(
+      "job-not-found",
+      `There is no job ${this.id} in ${this.#place.backend.location}: list the jobs to see which there are`,
+      { details: { job: this.id } },
+    );
+  }
+
+  async #checkpointSource(at: At): Promise<RestoreSource> {
+    const { manifest } = findCheckpoint(await this.#newest(), at);
+    return sourceOfCheckpoint(this.#place, await readManifest(this.#place, manifest));
+  }
+
+  async #tailSource(signal: AbortSignal | undefined): Promise<RestoreSource> {
+    return sourceOfTail(this.#place, await this.#readTail(signal));
+  }
+
+  /** Scans the tail; starts over when `head` or `tailFrom` changed meanwhile. */
+  async #readTail(signal?: AbortSignal): Promise<TailOnDisk> {
+    let generation = await this.#newest();
+    for (;;) {
+      signal?.throwIfAborted();
+      const before = generation;
+      let failure: unknown;
+      const tail = await this.#scan(before, signal).catch((error) => void (failure = error));
+      generation = await this.#newest();
+      if (!isSameTail(before, generation)) continue;
+      if (tail === undefined) throw failure;
+      return tail;
+    }
+  }
+
+  async #scan(generation: GenerationBody, signal?: AbortSignal): Promise<TailOnDisk> {
+    const { backend, keys, store } = this.#place;
+    const { tailFrom, doomed } = generation;
+    const head = await readHead(this.#place, generation);
+    const adopted = await readAdopted(this.#place, generation.adopted);
+    const options = { backend, keys, store, tailFrom, doomed, head, adopted, signal };
+    const { files, writers, unproven } = await scanTail(options);
+    const last = unproven.map(({ file, end, indexHash }) => ({ ...file, length: end, indexHash }));
+    const known = [...head?.writers ?? [], ...adopted?.writers ?? []];
+    return {
+      files: joinFiles(head === undefined ? [] : filesOfManifest(head), files, last),
+      writers,
+      confirmed: new Map([
+        ...[...writers.keys()].map((writer): [string, number] => [writer, 0]),
+        ...known.map(({ writer, nextOffset }): [string, number] => [writer, nextOffset]),
+      ]),
+    };
+  }
+}
+
+function isSameTail(a: GenerationBody, b: GenerationBody): boolean {
+  return a.head === b.head && a.tailFrom.epoch === b.tailFrom.epoch &&
+    a.tailFrom.number === b.tailFrom.number;
+}

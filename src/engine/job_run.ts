@@ -1,0 +1,204 @@
+/**
+ * One epoch of an owned job: its key, log, scheduler, memory counter and writers. A resume ends it and begins another.
+ * Owns: what its writers share, and when they stop. Does not own: the catalog.
+ * @module
+ */
+import type { CheckpointPosition } from "./checkpoint/checkpointer.ts";
+import type { OwnerKey } from "./checkpoint/owner_key.ts";
+import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
+import { ChangelogWriter } from "./changelog/writer.ts";
+import type { WriterContext } from "./changelog/writer_context.ts";
+import { TidemarkError } from "./errors.ts";
+import { KEY_GROUP_MAX } from "./limits.ts";
+import { checkName } from "./paths.ts";
+import type { StoreSettings } from "./settings.ts";
+import type { KeyGroupRange } from "./types.ts";
+import type { ChangeFileLog } from "./upload/change_file_log.ts";
+import { directScheduler } from "./upload/direct_scheduler.ts";
+import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
+import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
+import { UploadThrottle } from "./upload/upload_throttle.ts";
+
+/** What an epoch of a job is made of. */
+export interface JobRunOptions {
+  readonly job: string;
+  readonly owner: OwnerKey;
+  readonly run: number;
+  readonly log: ChangeFileLog;
+  readonly settings: StoreSettings;
+  /** Where the writers go on from. */
+  readonly start: ReadonlyMap<string, WriterEnd>;
+  /** Files of older epochs that the tail and the next checkpoint need. */
+  readonly carried: readonly NeededFile[];
+  readonly readStored: WriterContext["readStored"];
+}
+
+/** One epoch of an owned job. */
+export class JobRun implements WriterContext {
+  readonly owner: OwnerKey;
+  readonly run: number;
+  readonly log: ChangeFileLog;
+  readonly carried: readonly NeededFile[];
+  readonly throttle: UploadThrottle;
+  readonly scheduler: StateChangeUploadScheduler;
+  readonly changeBytesMax: number;
+  readonly preemptivePersistBytes: number;
+  readonly readStored: WriterContext["readStored"];
+  readonly #job: string;
+  readonly #writers = new Map<string, ChangelogWriter>();
+  #ended: Error | undefined;
+
+  constructor(options: JobRunOptions) {
+    const { settings } = options;
+    this.#job = options.job;
+    this.owner = options.owner;
+    this.run = options.run;
+    this.log = options.log;
+    this.carried = options.carried;
+    this.readStored = options.readStored;
+    this.changeBytesMax = settings.changeBytesMax;
+    this.preemptivePersistBytes = settings.preemptivePersistBytes;
+    this.throttle = new UploadThrottle(
+      settings.inFlightBytesMax,
+      settings.inFlightBytesMax + settings.preemptivePersistBytes,
+    );
+    this.scheduler = directScheduler(
+      new StateChangeFsUploader(this.log, () => this.checkOwner()),
+    );
+    for (const end of options.start.values()) this.#begin(end);
+  }
+
+  get epoch(): number {
+    return this.owner.epoch;
+  }
+
+  /** Whether the run has not ended. */
+  get isRunning(): boolean {
+    return this.#ended === undefined;
+  }
+
+  /** Every writer, in order of name. */
+  get writers(): ChangelogWriter[] {
+    return [...this.#writers.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+  }
+
+  /** The writer of this name, begun at 0 where it is missing. @throws {TidemarkError} `settings-conflict` */
+  writer(id: string, keyGroups: KeyGroupRange | undefined): ChangelogWriter {
+    this.checkUsable();
+    const writer = this.#writers.get(id);
+    if (writer === undefined) {
+      checkName("writer", id);
+      checkRange(keyGroups);
+      const range = keyGroups ?? [0, KEY_GROUP_MAX];
+      return this.#begin({ writer: id, keyGroups: range, sequenceNumber: 0, nextOffset: 0 });
+    }
+    const [from, to] = writer.keyGroups;
+    if (keyGroups !== undefined && (keyGroups[0] !== from || keyGroups[1] !== to)) {
+      throw new TidemarkError(
+        "settings-conflict",
+        `Writer ${id} has key groups ${from} to ${to}, not ${keyGroups[0]} to ${
+          keyGroups[1]
+        }: use another writer for another range`,
+        { details: { writer: id, found: [from, to], wanted: [...keyGroups] } },
+      );
+    }
+    return writer;
+  }
+
+  #begin({ writer, keyGroups, sequenceNumber, nextOffset }: WriterEnd): ChangelogWriter {
+    const begun = new ChangelogWriter(writer, keyGroups, { sequenceNumber, nextOffset }, this);
+    this.#writers.set(writer, begun);
+    return begun;
+  }
+
+  checkUsable(): void {
+    if (this.#ended !== undefined) throw this.#ended;
+  }
+
+  checkOwner(): void {
+    this.checkUsable();
+    try {
+      this.owner.check();
+    } catch (error) {
+      this.end(error as Error);
+      throw error;
+    }
+  }
+
+  checkRun(run: number | undefined, { required }: { readonly required: boolean }): void {
+    if (run === this.run) return;
+    if (run !== undefined) {
+      throw new TidemarkError(
+        "fenced",
+        `Run ${run} of job ${this.#job} is over: run ${this.run} has begun; resume to take the job back`,
+        { details: { job: this.#job, run, currentRun: this.run } },
+      );
+    }
+    if (!required || this.run === 1) return;
+    throw new TidemarkError(
+      "run-required",
+      `Cannot append at an offset without a run: job ${this.#job} was resumed, and its run is ${this.run}; send the run that resume answered`,
+      { details: { job: this.#job, currentRun: this.run } },
+    );
+  }
+
+  relieve(): void {
+    if (this.scheduler.isUploading) return;
+    for (const writer of this.#writers.values()) writer.upload();
+  }
+
+  /** Rolls every writer over, in one synchronous step. */
+  rollOver(): CheckpointPosition {
+    const tailFrom = { epoch: this.epoch, number: this.log.currentNumber };
+    const writers = this.writers.map((writer): WriterEnd => {
+      const sequenceNumber = writer.nextSequenceNumber();
+      const { id, keyGroups, nextOffset } = writer;
+      return { writer: id, keyGroups, sequenceNumber, nextOffset };
+    });
+    return { tailFrom, writers };
+  }
+
+  /** Makes everything that was appended durable. */
+  async persistAll(): Promise<void> {
+    await Promise.all([...this.#writers.values()].map((writer) => writer.persist()));
+  }
+
+  /** Where every writer's durable part ends. */
+  durableEnds(): Map<string, WriterEnd> {
+    return new Map(this.writers.map((writer) => [writer.id, {
+      writer: writer.id,
+      keyGroups: writer.keyGroups,
+      sequenceNumber: writer.durableSequenceNumber,
+      nextOffset: writer.durableOffset,
+    }]));
+  }
+
+  /** Files that hold everything durable of the current line. */
+  durableFiles(): NeededFile[] {
+    const own = this.log.files.map(({ key, name, syncedLength, indexHash }) => (
+      { key, name, length: syncedLength, indexHash }
+    ));
+    return [...this.carried, ...own];
+  }
+
+  /** Ends the run: whatever waits fails with `reason`, and nothing is taken any more. A later reason replaces it. */
+  end(reason: Error): void {
+    const isFirst = this.#ended === undefined;
+    this.#ended = reason;
+    if (!isFirst) return;
+    void this.scheduler.close({ mode: "abort", reason });
+    for (const writer of this.#writers.values()) writer.end(reason);
+  }
+}
+
+function checkRange(keyGroups: KeyGroupRange | undefined): void {
+  if (keyGroups === undefined) return;
+  const [from, to] = keyGroups;
+  const isRange = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && from <= to &&
+    to <= KEY_GROUP_MAX;
+  if (!isRange) {
+    throw new RangeError(
+      `Cannot use key groups ${from} to ${to}: wants whole numbers from 0 to ${KEY_GROUP_MAX}, in order`,
+    );
+  }
+}

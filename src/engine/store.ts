@@ -1,0 +1,192 @@
+/**
+ * A store: a place with a marker, and the jobs in it.
+ * Owns: the marker, which jobs are open. Does not own: what happens in a job.
+ * @module
+ */
+import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import { listGenerations } from "./checkpoint/catalog_read.ts";
+import { hasCode, TidemarkError } from "./errors.ts";
+import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts";
+import { OwnedJob } from "./job.ts";
+import { openJob } from "./job_open.ts";
+import { StoredJobReader } from "./job_reader.ts";
+import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
+import type { Ports } from "./port/ports.ts";
+import type { StoreSettings } from "./settings.ts";
+import type { StorageBackend } from "./storage/backend.ts";
+import type { Job, JobOptions, JobReader, Store } from "./types.ts";
+import { newUuid } from "./uuid.ts";
+
+/** A store on a backend. */
+export class OpenStore implements Store {
+  readonly id: string;
+  readonly isNew: boolean;
+  readonly #backend: StorageBackend;
+  readonly #settings: StoreSettings;
+  readonly #ports: Ports;
+  readonly #jobs = new Map<string, Promise<OwnedJob>>();
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    backend: StorageBackend,
+    settings: StoreSettings,
+    ports: Ports,
+    found: { readonly marker: MarkerBody; readonly isNew: boolean },
+  ) {
+    this.#backend = backend;
+    this.#settings = settings;
+    this.#ports = ports;
+    this.id = found.marker.store;
+    this.isNew = found.isNew;
+  }
+
+  /**
+   * Opens a store.
+   *
+   * @throws {TidemarkError} `store-not-found`, `not-a-store`, `unsupported-format`, `unsupported-file-system`
+   */
+  static async open(
+    backend: StorageBackend,
+    settings: StoreSettings,
+    ports: Ports,
+  ): Promise<OpenStore> {
+    const isOwn = settings.mode === "own";
+    if (isOwn) await backend.prepare({ create: settings.create });
+    let marker = await readMarker(backend);
+    const isNew = marker === undefined;
+    if (marker === undefined) {
+      if (!isOwn || !settings.create) throw storeNotFound(backend);
+      marker = await createMarker(backend, ports);
+    }
+    return new OpenStore(backend, settings, ports, { marker, isNew });
+  }
+
+  get location(): string {
+    return this.#backend.location;
+  }
+
+  async jobs(): Promise<string[]> {
+    this.#checkOpen();
+    const jobs = new Set<string>();
+    for await (const { key } of this.#backend.list(JOBS_PREFIX)) {
+      jobs.add(key.slice(JOBS_PREFIX.length).split("/")[0]);
+    }
+    const found: string[] = [];
+    for (const job of jobs) {
+      if ((await listGenerations(this.#place(job))).length > 0) found.push(job);
+    }
+    return found.sort();
+  }
+
+  async job(id: string, options: JobOptions = {}): Promise<Job> {
+    this.#checkOpen();
+    if (this.#settings.mode === "read") {
+      throw new TidemarkError(
+        "read-only",
+        `Cannot own job ${id}: store ${this.location} is open for reading; open it in mode "own"`,
+        { details: { job: id } },
+      );
+    }
+    const open = this.#jobs.get(id);
+    if (open !== undefined) {
+      const job = await open;
+      if (job.isRunning) return checkSame(job, options);
+      await job.close();
+      return await this.job(id, options);
+    }
+    const opening = this.#open(id, options);
+    this.#jobs.set(id, opening);
+    try {
+      return await opening;
+    } catch (error) {
+      this.#jobs.delete(id);
+      throw error;
+    }
+  }
+
+  async #open(id: string, options: JobOptions): Promise<OwnedJob> {
+    const place = this.#place(id);
+    const settings = this.#settings;
+    const ports = this.#ports;
+    const opened = await openJob({ ...options, place, settings, ports });
+    const onClosed = () => void this.#jobs.delete(id);
+    return new OwnedJob({ place, settings, ports, opened, onClosed });
+  }
+
+  async reader(id: string): Promise<JobReader> {
+    this.#checkOpen();
+    const reader = new StoredJobReader(this.#place(id));
+    await reader.checkpoints();
+    return reader;
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const closed = await Promise.allSettled(
+      [...this.#jobs.values()].map(async (opening) => await (await opening).close()),
+    );
+    await this.#backend.close();
+    const failures = closed.flatMap((result) =>
+      result.status === "rejected" ? [result.reason] : []
+    );
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, "Cannot close every job");
+  }
+
+  #checkOpen(): void {
+    if (this.#closing === undefined) return;
+    throw new TidemarkError("closed", `Store ${this.location} is closed: open it again`);
+  }
+
+  #place(job: string): JobPlace {
+    return { backend: this.#backend, keys: new JobKeys(job), store: this.id };
+  }
+}
+
+function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {
+  const { fingerprint } = options;
+  if (fingerprint === undefined || fingerprint === job.fingerprint) return job;
+  throw new TidemarkError(
+    "settings-conflict",
+    `Job ${job.id} is open with fingerprint ${job.fingerprint}, not ${fingerprint}: close it first`,
+    { details: { job: job.id, found: job.fingerprint, wanted: fingerprint } },
+  );
+}
+
+async function readMarker(backend: StorageBackend): Promise<MarkerBody | undefined> {
+  try {
+    return decodeMarker(await backend.get(MARKER_KEY));
+  } catch (error) {
+    if (hasCode(error, "object-not-found")) return undefined;
+    throw error;
+  }
+}
+
+/** Makes a new or empty place a store; whatever else is there is left alone. */
+async function createMarker(backend: StorageBackend, ports: Ports): Promise<MarkerBody> {
+  for await (const { key } of backend.list("")) {
+    throw new TidemarkError(
+      "not-a-store",
+      `Cannot make a store in ${backend.location}: it is not empty (${key}) and has no ${MARKER_KEY}; choose an empty or new folder`,
+      { details: { location: backend.location, found: key } },
+    );
+  }
+  const marker = { store: newUuid(ports), createdAtMs: ports.clock.nowMs() };
+  if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
+  return decodeMarker(await backend.get(MARKER_KEY));
+}
+
+function storeNotFound(backend: StorageBackend): TidemarkError {
+  return new TidemarkError(
+    "store-not-found",
+    `There is no store in ${backend.location}: check the path, or create one`,
+    { details: { location: backend.location } },
+  );
+}

@@ -1,0 +1,185 @@
+/**
+ * The job's log of change files in one epoch: one open file that takes batch after batch, each made durable
+ * before the next is written.
+ * Owns: numbering, headers, which earlier files a header must name, synced lengths, sealing.
+ * Does not own: what is in a batch, when to write, whether the epoch is still ours.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import { ChangeFileEncoder } from "../format/change_file_encoder.ts";
+import type { Predecessor } from "../format/change_file.ts";
+import type { ChangeSet } from "../format/change_set.ts";
+import type { Ports } from "../port/ports.ts";
+import type { ChangeFileName, JobKeys } from "../paths.ts";
+import { MAIN_LOG } from "../paths.ts";
+import type { StoreSettings } from "../settings.ts";
+import type { Appender, StorageBackend } from "../storage/backend.ts";
+import { newUuid } from "../uuid.ts";
+
+/** Batches after which a file ends, so that its end frame stays under its cap. */
+const BATCHES_PER_FILE_MAX = 1_000_000;
+
+/** A change file of this epoch with at least one durable batch. */
+export interface LogFile {
+  readonly key: string;
+  readonly name: ChangeFileName;
+  /** Length up to which syncs have returned: the end of a whole batch. */
+  readonly syncedLength: number;
+  /** Checksum of the batch index that ends there. */
+  readonly indexHash: bigint;
+}
+
+/** Where a batch became durable. */
+export interface BatchPlace {
+  readonly key: string;
+  /** Number of the batch in its file. */
+  readonly batch: number;
+}
+
+/** What the log is made of. */
+export interface ChangeFileLogOptions {
+  readonly backend: StorageBackend;
+  readonly keys: JobKeys;
+  readonly store: string;
+  readonly epoch: number;
+  readonly run: number;
+  readonly settings: StoreSettings;
+  readonly ports: Ports;
+}
+
+interface OpenFile {
+  readonly name: ChangeFileName;
+  readonly encoder: ChangeFileEncoder;
+  appender: Appender | undefined;
+  syncedLength: number;
+}
+
+/** The change files of one epoch. */
+export class ChangeFileLog {
+  readonly #options: ChangeFileLogOptions;
+  readonly #files = new Map<string, LogFile>();
+  /** Earlier files of the epoch that no header on disk names yet. */
+  #unnamed: Predecessor[] = [];
+  #nextNumber = 1;
+  #open: OpenFile | undefined;
+  #isWriting = false;
+
+  constructor(options: ChangeFileLogOptions) {
+    this.#options = options;
+  }
+
+  /** Number of the open file, or of the next one when none is open. */
+  get currentNumber(): number {
+    return this.#open?.name.number ?? this.#nextNumber;
+  }
+
+  /** Whether a batch is being written or synced. */
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** The epoch's files that hold something durable, oldest first. */
+  get files(): readonly LogFile[] {
+    return [...this.#files.values()];
+  }
+
+  /**
+   * Makes a batch durable. When it fails, the file is given up: it gets no further byte, sync or end frame,
+   * and the next batch goes to a new one.
+   */
+  async appendBatch(sets: readonly ChangeSet[]): Promise<BatchPlace> {
+    if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
+    this.#isWriting = true;
+    const file = this.#open ??= this.#begin();
+    try {
+      const place = await this.#write(file, sets);
+      this.#isWriting = false;
+      if (this.#isFull(file)) await this.seal();
+      return place;
+    } catch (error) {
+      this.#isWriting = false;
+      this.#options.ports.logger.log("warning", "Gave up a change file", {
+        key: this.#key(file.name),
+        syncedLength: file.syncedLength,
+        error,
+      });
+      await this.#giveUp(file);
+      throw error;
+    }
+  }
+
+  /** Ends the open file with its end frame; does nothing when none is open. Not while a batch is being written. */
+  async seal(): Promise<void> {
+    const file = this.#open;
+    if (file === undefined || this.#isWriting) return;
+    try {
+      await file.appender?.write(file.encoder.end());
+    } catch (error) {
+      // A file without its end frame is whole all the same: the next header names its synced length.
+      this.#options.ports.logger.log("warning", "Cannot end a change file", {
+        key: this.#key(file.name),
+        error,
+      });
+    }
+    await this.#giveUp(file);
+  }
+
+  /** Lets the open file go as it is. */
+  async close(): Promise<void> {
+    if (this.#open !== undefined) await this.#giveUp(this.#open);
+  }
+
+  #begin(): OpenFile {
+    const { store, epoch, run, settings, ports, keys } = this.#options;
+    const name = { log: MAIN_LOG, epoch, number: this.#nextNumber++, uuid: newUuid(ports) };
+    const encoder = new ChangeFileEncoder({
+      ...name,
+      store,
+      job: keys.job,
+      run,
+      createdAtMs: ports.clock.nowMs(),
+      predecessors: this.#unnamed,
+    }, settings);
+    return { name, encoder, appender: undefined, syncedLength: 0 };
+  }
+
+  async #write(file: OpenFile, sets: readonly ChangeSet[]): Promise<BatchPlace> {
+    const key = this.#key(file.name);
+    if (file.appender === undefined) {
+      file.appender = await this.#options.backend.createAppender(key);
+      await file.appender.write(file.encoder.begin());
+    }
+    const pieces = file.encoder.batch(sets);
+    let step = pieces.next();
+    try {
+      for (; !step.done; step = pieces.next()) await file.appender.write(step.value);
+    } finally {
+      // A generator that is left early lets go of its codec.
+      if (!step.done) pieces.return(undefined as never);
+    }
+    await file.appender.sync();
+    // The header is on disk now, so what it names is named for good.
+    this.#unnamed = [];
+    file.syncedLength = file.encoder.length;
+    const { name, syncedLength } = file;
+    this.#files.set(key, { key, name, syncedLength, indexHash: file.encoder.lastIndexHash });
+    return { key, batch: step.value.number };
+  }
+
+  #isFull(file: OpenFile): boolean {
+    return file.syncedLength >= this.#options.settings.changeFileBytesMax ||
+      file.encoder.batchCount >= BATCHES_PER_FILE_MAX;
+  }
+
+  async #giveUp(file: OpenFile): Promise<void> {
+    if (this.#open !== file) return;
+    this.#open = undefined;
+    const { number, uuid } = file.name;
+    this.#unnamed = [...this.#unnamed, { number, uuid, syncedLength: file.syncedLength }];
+    await file.appender?.close();
+  }
+
+  #key(name: ChangeFileName): string {
+    return this.#options.keys.changeFile(name);
+  }
+}

@@ -1,0 +1,71 @@
+import { fileURLToPath } from "node:url";
+import { resolve } from "node:path";
+import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
+import type { Ports } from "../engine/port/ports.ts";
+import { resolveSettings, type StoreSettings } from "../engine/settings.ts";
+import type { StorageBackend } from "../engine/storage/backend.ts";
+import { MemoryBackend } from "../engine/storage/memory_backend.ts";
+import { PosixBackend } from "../engine/storage/posix_backend.ts";
+import { OpenStore } from "../engine/store.ts";
+import type { Store } from "../engine/types.ts";
+import { NodeFileSystem } from "./node_file_system.ts";
+import { systemProcessInfo } from "./process_info.ts";
+import { SystemClock } from "./system_clock.ts";
+import { SystemRandom } from "./system_random.ts";
+
+/** Settings of a store, and what it reports to. */
+export interface OpenStoreOptions extends Partial<StoreSettings> {
+  /** Where the engine reports what no caller waits for. @default silent */
+  logger?: Logger;
+}
+
+/**
+ * Opens a store: a folder, memory, or a backend of your own. In mode `own` it is made where it is missing.
+ *
+ * @param location A path, a `file:` URL, `memory:` for a store that ends with the process, or a backend.
+ * @param options Settings that differ from the default.
+ * @returns The open store; close it, or hold it with `await using`.
+ * @throws {TidemarkError} `store-not-found`, `not-a-store`, `storage-denied`, `unsupported-file-system`,
+ * `unsupported-format`
+ * @throws {TypeError} | {RangeError} A setting that does not exist, or a value that is not allowed.
+ *
+ * @example
+ * ```ts
+ * import { openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const writer = job.writer("totals");
+ * writer.append(0, new TextEncoder().encode("first"));
+ * await writer.persist();
+ * await job.checkpoint({ identifier: "after the first" });
+ * for await (const { offset, data } of job.restore()) {
+ *   console.log(offset, new TextDecoder().decode(data));
+ * }
+ * ```
+ */
+export async function openStore(
+  location: string | URL | StorageBackend,
+  options: OpenStoreOptions = {},
+): Promise<Store> {
+  const { logger = SILENT_LOGGER, ...given } = options;
+  const settings = resolveSettings(given);
+  const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger };
+  const backend = isPlace(location) ? openPlace(String(location), ports) : location;
+  return await OpenStore.open(backend, settings, ports);
+}
+
+function isPlace(location: string | URL | StorageBackend): location is string | URL {
+  return typeof location === "string" || location instanceof URL;
+}
+
+function openPlace(location: string, ports: Ports): StorageBackend {
+  if (location === "memory:") return new MemoryBackend(ports);
+  const path = location.startsWith("file:") ? fileURLToPath(location) : location;
+  return new PosixBackend({
+    ...ports,
+    root: resolve(path),
+    fileSystem: new NodeFileSystem(),
+    process: systemProcessInfo(),
+  });
+}

@@ -35,8 +35,9 @@ export async function openTarget(context: CommandContext, openFor: OpenFor): Pro
   const job = options.required("job");
   const url = options.text("url");
   if (url === undefined) return await openLocalTarget(context, job, openFor);
-  if (options.text("store") !== undefined) {
-    throw new UsageError("Cannot use --store and --url together: name a folder or a sidecar");
+  for (const name of ["store", "take-over"]) {
+    if (!options.flag(name)) continue;
+    throw new UsageError(`Cannot use --${name} with --url: name a folder or a sidecar`);
   }
   return await openRemoteTarget(context.io, url, job, openFor);
 }

@@ -1,6 +1,7 @@
 /** The store that the options name. */
 import type { Store } from "../engine/types.ts";
 import type { StoreSettings } from "../engine/settings.ts";
+import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
 /** Where the store is when nothing says so. */
@@ -26,7 +27,8 @@ export async function openNamedStore(
 ): Promise<Store> {
   const { io, options, report } = context;
   const folder = options.text("store") ?? io.env.TIDEMARK_STORE ?? DEFAULT_STORE;
-  const store = await context.openStore(io.absolutePath(folder), settings);
+  const logger = new ConsoleLogger("warning");
+  const store = await context.openStore(io.absolutePath(folder), { ...settings, logger });
   if (store.isNew) report.note(`Created store ${store.location}`);
   return store;
 }

@@ -5,7 +5,7 @@ export function suggest(word: string, known: readonly string[]): string | undefi
   const nearest = known
     .map((candidate) => ({ candidate, distance: distanceOf(word, candidate) }))
     .sort((a, b) => a.distance - b.distance)[0];
-  const isNear = nearest !== undefined && nearest.distance <= Math.max(1, word.length / 3);
+  const isNear = nearest !== undefined && nearest.distance <= Math.min(2, word.length / 2);
   return isNear ? nearest.candidate : known.find((candidate) => isBegunBy(candidate, word));
 }
 

@@ -3,8 +3,8 @@
  * @module
  */
 import type { Store } from "../engine/types.ts";
-import type { StoreSettings } from "../engine/settings.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
+import type { OpenStoreOptions } from "../runtime/open_store.ts";
 import type { Report } from "./_report.ts";
 
 /** An option of a command. */
@@ -27,7 +27,7 @@ export interface CommandContext {
 }
 
 /** Opens a store in a folder. */
-export type OpenStore = (location: string, settings: Partial<StoreSettings>) => Promise<Store>;
+export type OpenStore = (location: string, options: OpenStoreOptions) => Promise<Store>;
 
 /** Values of the options that were given. */
 export interface ParsedOptions {

@@ -34,6 +34,17 @@ const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
   EDQUOT: "storage-full",
 };
 
+const REASON_OF_ERRNO: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file or folder",
+  ENOTDIR: "a part of the path is no folder",
+  EISDIR: "it is a folder",
+  EACCES: "permission is denied",
+  EPERM: "it is not permitted",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the quota is used up",
+};
+
 /** A file's bytes, piece by piece. */
 export async function* readFileInPieces(path: string): AsyncGenerator<Uint8Array> {
   const file = await attempt("read", path, () => open(path, "r"));
@@ -150,7 +161,8 @@ async function attempt<T>(
   } catch (cause) {
     const errno = (cause as { code?: unknown }).code;
     const code = CODE_OF_ERRNO[String(errno)] ?? "storage-unavailable";
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = REASON_OF_ERRNO[String(errno)] ??
+      (cause instanceof Error ? cause.message : String(cause));
     throw new TidemarkError(code, `Cannot ${action} ${path}: ${reason}`, {
       details: { path, errno },
       cause,

@@ -37,14 +37,14 @@ for (let distance: u32 = 1; distance < 16; distance++) {
 }
 
 /** Copies 16 bytes. */
-
+@inline
 export function copy16(target: usize, source: usize): void {
   v128.store(target, v128.load(source));
 }
 
 /** Copies 32 bytes; the second half may read what the first half wrote. */
-
+@inline
 export function copy32(target: usize, source: usize): void {
-  copy16(target, source);
-  copy16(target + 16, source + 16);
+  v128.store(target, v128.load(source));
+  v128.store(target, v128.load(source, 16), 16);
 }

@@ -10,6 +10,9 @@ import type { Ports } from "../port/ports.ts";
 import type { PinnedKey, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
 
+/** How many keys in a row may be left behind, since it is not known whether they are there. */
+const UNKNOWNS_MAX = 3;
+
 /** What taking an epoch needs. */
 export interface OwnerKeyOptions {
   readonly backend: StorageBackend;
@@ -34,9 +37,16 @@ export class OwnerKey {
 
   /** Takes the first absent epoch from `epoch` on. */
   static async takeFrom(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey> {
+    let unknowns = 0;
     for (let next = epoch;; next++) {
-      const owner = await OwnerKey.#take(next, options);
-      if (owner !== undefined) return owner;
+      try {
+        const owner = await OwnerKey.#take(next, options);
+        if (owner !== undefined) return owner;
+      } catch (error) {
+        // Whether this key is there, durably, is not known: it is left behind, and the next epoch taken.
+        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+        if (!isUnknown || ++unknowns === UNKNOWNS_MAX) throw error;
+      }
     }
   }
 
@@ -56,14 +66,8 @@ export class OwnerKey {
       writeId: newUuid(ports),
       createdAtMs: ports.clock.nowMs(),
     });
-    try {
-      const result = await backend.putIfAbsent(key, body, { tag: formatCount(epoch) });
-      if (result === "exists") return undefined;
-    } catch (error) {
-      // Whether this key is there, durably, is not known: it is left behind, and the next epoch taken.
-      if (error instanceof TidemarkError && error.outcome === "unknown") return undefined;
-      throw error;
-    }
+    const result = await backend.putIfAbsent(key, body, { tag: formatCount(epoch) });
+    if (result === "exists") return undefined;
     return new OwnerKey(options, epoch, await backend.pin(key));
   }
 

@@ -62,6 +62,10 @@ function isAbsent(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
+function isDirectoryError(path: string): Error {
+  return Object.assign(new Error(`EISDIR: is a directory, unlink '${path}'`), { code: "EISDIR" });
+}
+
 /** An open file of {@link NodeFileSystem}. */
 export class NodeFileHandle implements FileHandle {
   readonly #lockFile: ((descriptor: number) => boolean) | undefined;
@@ -146,6 +150,8 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async unlink(path: string): Promise<void> {
+    // Deno's `unlink` would remove an empty folder.
+    if (this.statSync(path)?.type === "directory") throw isDirectoryError(path);
     await call((done) => fs.unlink(path, (error) => done(error, undefined)));
   }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 /** A folder that goes when the test is done with it. */
 export interface TemporaryFolder extends AsyncDisposable {
   readonly path: string;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Makes a new empty folder. */

@@ -71,12 +71,23 @@ export function parseTemporaryTag(name: string): string | undefined {
   return TEMPORARY_NAME.exec(name)?.[1];
 }
 
+/** Checks a tag. @throws {TidemarkError} `invalid-name` */
+export function checkTag(tag: string = TAG_DEFAULT): string {
+  if (typeof tag !== "string" || !TAG.test(tag)) {
+    throw new TidemarkError(
+      "invalid-name",
+      `Cannot use tag ${JSON.stringify(tag)}: wants 1 to 64 of A-Z a-z 0-9 _`,
+      { details: { tag } },
+    );
+  }
+  return tag;
+}
+
 /** Makes a unique temporary name that carries `tag`. @throws {TidemarkError} `invalid-name` */
-export function temporaryName(tag: string = TAG_DEFAULT, clock: Clock, random: Random): string {
-  if (!TAG.test(tag)) refuse("tag", tag);
+export function temporaryName(tag: string | undefined, clock: Clock, random: Random): string {
   const bytes = new Uint8Array(16);
   random.fill(bytes);
-  return `${TEMPORARY_PREFIX}${tag}-${v7({ msecs: clock.nowMs(), random: bytes })}`;
+  return `${TEMPORARY_PREFIX}${checkTag(tag)}-${v7({ msecs: clock.nowMs(), random: bytes })}`;
 }
 
 /** Folder of a key, without a closing slash: empty for a key in the root. */

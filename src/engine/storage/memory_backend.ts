@@ -6,7 +6,7 @@
 import { TidemarkError } from "../errors.ts";
 import type { Clock } from "../port/clock.ts";
 import { GuardedAppender } from "./_guarded_appender.ts";
-import { checkKey, checkPrefix, checkTemporaryKey } from "./_keys.ts";
+import { checkKey, checkPrefix, checkTag, checkTemporaryKey } from "./_keys.ts";
 import { abortedError, checkRange, noObjectError } from "./_refusals.ts";
 import type {
   Appender,
@@ -14,6 +14,7 @@ import type {
   ObjectInfo,
   OwnerLock,
   PinnedKey,
+  PutOptions,
   StorageBackend,
   TemporaryInfo,
 } from "./backend.ts";
@@ -53,15 +54,21 @@ export class MemoryBackend implements StorageBackend {
   }
 
   // deno-lint-ignore require-await -- a refused key must reject, not throw
-  async put(key: string, bytes: Uint8Array): Promise<void> {
+  async put(key: string, bytes: Uint8Array, options: PutOptions = {}): Promise<void> {
     checkKey(key);
+    checkTag(options.tag);
     this.#admit(key, bytes.length - (this.#objects.get(key)?.length ?? 0));
     this.#store(key, bytes);
   }
 
   // deno-lint-ignore require-await -- a refused key must reject, not throw
-  async putIfAbsent(key: string, bytes: Uint8Array): Promise<"created" | "exists"> {
+  async putIfAbsent(
+    key: string,
+    bytes: Uint8Array,
+    options: PutOptions = {},
+  ): Promise<"created" | "exists"> {
     checkKey(key);
+    checkTag(options.tag);
     if (this.#objects.has(key)) return "exists";
     this.#admit(key, bytes.length);
     this.#store(key, bytes);

@@ -13,6 +13,7 @@ import {
 import { encodeChanges } from "../../../src/engine/format/change_input.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import type { Change } from "../../../src/engine/types.ts";
+import type { SeededRandom } from "../../doubles/seeded_random.ts";
 
 export function uuid(number: number): string {
   return `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`;
@@ -34,6 +35,12 @@ export function join(parts: readonly Uint8Array[]): Uint8Array {
     at += part.length;
   }
   return whole;
+}
+
+export function randomBytes(random: SeededRandom, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  random.fill(bytes);
+  return bytes;
 }
 
 export const HEADER: ChangeFileHeader = {

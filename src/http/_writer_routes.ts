@@ -42,10 +42,11 @@ async function append(request: RouteRequest): Promise<Response> {
   const job = await request.job();
   const body = await request.body();
   try {
+    // Read first: what can't be read begins no writer.
+    const changes = read(body.bytes);
     const writer = job.writer(request.param("writer"));
     const options = { ack, run: headers["tidemark-run"] };
-    const result = await writer.appendAt(headers["tidemark-offset"], read(body.bytes), options);
-    return jsonResponse(result);
+    return jsonResponse(await writer.appendAt(headers["tidemark-offset"], changes, options));
   } finally {
     body.release();
   }

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createApp } from "../../src/http/mod.ts";
+import { withApp, withJob } from "./_app.ts";
+import { storeWith } from "./_failing_store.ts";
+
+const NDJSON = "application/x-ndjson";
+const CHANGES = "/v1/jobs/j/writers/w/changes";
+
+describe("createApp", () => {
+  test("answers who asks whether it lives and takes requests", () =>
+    withApp(async (app) => {
+      assert.deepEqual((await app.ask("GET", "/healthz")).json, { status: "ok" });
+      const ready = await app.ask("GET", "/readyz");
+      assert.deepEqual(ready.json, { status: "ready", store: app.store.id });
+      assert.equal((await app.ask("HEAD", "/healthz")).status, 200);
+    }));
+
+  test("refuses requests while it closes, and says so to who asks", () =>
+    withApp(async (app) => {
+      assert.equal((await app.ask("GET", "/healthz")).status, 200);
+      assert.equal((await app.ask("GET", "/readyz")).status, 503);
+      const refused = await app.ask("PUT", "/v1/jobs/j");
+      assert.deepEqual([refused.status, refused.json.code], [503, "closed"]);
+      assert.deepEqual(await app.store.jobs(), []);
+    }, { isDraining: () => true }));
+
+  test("answers 404 for a path and 405 for a method that it does not have", () =>
+    withApp(async (app) => {
+      const path = await app.ask("GET", "/v2/jobs");
+      assert.deepEqual([path.status, path.json.code], [404, "invalid-request"]);
+      const method = await app.ask("DELETE", "/v1/jobs/j");
+      assert.equal(method.status, 405);
+      assert.equal(method.headers.get("allow"), "PUT, GET");
+    }));
+
+  test("refuses pages of other sites", () =>
+    withApp(async (app) => {
+      for (const origin of ["http://evil.example", "null", "http://127.0.0.1:1"]) {
+        const answer = await app.ask("PUT", "/v1/jobs/j", { headers: { origin } });
+        assert.equal(answer.status, 403, origin);
+      }
+      const own = await app.ask("PUT", "/v1/jobs/j", {
+        headers: { origin: "http://127.0.0.1:7460" },
+      });
+      assert.equal(own.status, 201);
+    }));
+
+  test("refuses limits that are none", () => {
+    const store = storeWith(() => Promise.reject(new Error("not asked")));
+    assert.throws(() => createApp(store, { bodyBytesMax: 0 }), RangeError);
+    assert.throws(() => createApp(store, { bodyBytesInFlightMax: 1.5 }), RangeError);
+  });
+});
+
+describe("request bodies", () => {
+  test("are refused above the cap, stated or not", () =>
+    withJob(async (app) => {
+      const body = `{"data":"${"x".repeat(100)}"}\n`;
+      const headers = { "content-length": String(body.length) };
+      const stated = await app.ask("POST", CHANGES, { body, type: NDJSON, headers });
+      assert.equal(stated.status, 413);
+      assert.equal(stated.json.details.bytesMax, 64);
+      const streamed = await app.ask("POST", CHANGES, { body: streamOf(body), type: NDJSON });
+      assert.equal(streamed.status, 413);
+      const fits = await app.ask("POST", CHANGES, { body: '{"data":"x"}', type: NDJSON });
+      assert.equal(fits.status, 200);
+    }, { bodyBytesMax: 64 }));
+
+  test("come whole from a stream in pieces of any size", () =>
+    withJob(async (app) => {
+      const body = Array.from({ length: 20_000 }, (_, n) => `{"data":"change ${n}"}\n`).join("");
+      const answer = await app.ask("POST", CHANGES, { body: streamOf(body), type: NDJSON });
+      assert.equal(answer.json?.nextOffset, 20_000, answer.text);
+    }));
+
+  test("in memory at a time are bounded: what does not fit is told to come back", () =>
+    withJob(async (app) => {
+      let finish = (): void => {};
+      const slow = new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('{"data":"slow"}\n'));
+          finish = () => controller.close();
+        },
+      });
+      const first = app.ask("POST", CHANGES, {
+        body: slow,
+        type: NDJSON,
+        headers: { "content-length": "16" },
+      });
+      await Promise.resolve();
+      const body = '{"data":"quick"}\n';
+      const headers = { "content-length": String(body.length) };
+      const crowded = await app.ask("POST", CHANGES, { body, type: NDJSON, headers });
+      assert.deepEqual([crowded.status, crowded.json.code], [503, "backpressure"]);
+      finish();
+      assert.equal((await first).status, 200);
+      const later = await app.ask("POST", CHANGES, { body, type: NDJSON, headers });
+      assert.equal(later.status, 200);
+    }, { bodyBytesMax: 20, bodyBytesInFlightMax: 30 }));
+
+  test("that end before their stated length are refused", () =>
+    withJob(async (app) => {
+      const headers = { "content-length": "20" };
+      const answer = await app.ask("POST", CHANGES, {
+        body: '{"data":"x"}',
+        type: NDJSON,
+        headers,
+      });
+      assert.equal(answer.status, 400);
+      assert.match(answer.json.detail, /content-length says 20 bytes, got 12/);
+    }));
+
+  test("that break off are refused, and their memory is free again", () =>
+    withJob(async (app) => {
+      for (let i = 0; i < 3; i++) {
+        const body = new ReadableStream<Uint8Array>({
+          pull(controller) {
+            controller.error(new Error("the line broke"));
+          },
+        });
+        const answer = await app.ask("POST", CHANGES, { body, type: NDJSON });
+        assert.equal(answer.status, 400);
+      }
+      assert.equal((await app.append([{ data: "x" }])).status, 200);
+    }, { bodyBytesMax: 20, bodyBytesInFlightMax: 30 }));
+
+  test("of JSON are refused when they are something else", () =>
+    withJob(async (app) => {
+      const path = "/v1/jobs/j/checkpoints";
+      const type = "application/json";
+      assert.equal((await app.ask("POST", path, { body: "{", type })).status, 400);
+      const notText = new Uint8Array([0x7b, 0xff, 0x7d]);
+      assert.equal((await app.ask("POST", path, { body: notText, type })).status, 400);
+      const plain = await app.ask("POST", path, { body: "{}", type: "text/plain" });
+      assert.equal(plain.status, 415);
+      assert.match(plain.json.detail, /send content-type application\/json/);
+    }));
+});
+
+function streamOf(text: string): ReadableStream<Uint8Array> {
+  const bytes = new TextEncoder().encode(text);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.length) return controller.close();
+      controller.enqueue(bytes.subarray(at, at + 1013));
+      at += 1013;
+    },
+  });
+}

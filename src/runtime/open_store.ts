@@ -8,7 +8,7 @@ import { MemoryBackend } from "../engine/storage/memory_backend.ts";
 import { PosixBackend } from "../engine/storage/posix_backend.ts";
 import { OpenStore } from "../engine/store.ts";
 import type { Store } from "../engine/types.ts";
-import { NodeFileSystem } from "./node_file_system.ts";
+import { chooseFileSystem } from "./choose_file_system.ts";
 import { systemProcessInfo } from "./process_info.ts";
 import { SystemClock } from "./system_clock.ts";
 import { SystemRandom } from "./system_random.ts";
@@ -51,7 +51,7 @@ export async function openStore(
   const { logger = SILENT_LOGGER, ...given } = options;
   const settings = resolveSettings(given);
   const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger };
-  const backend = isPlace(location) ? openPlace(String(location), ports) : location;
+  const backend = isPlace(location) ? openPlace(String(location), settings, ports) : location;
   return await OpenStore.open(backend, settings, ports);
 }
 
@@ -59,13 +59,17 @@ function isPlace(location: string | URL | StorageBackend): location is string | 
   return typeof location === "string" || location instanceof URL;
 }
 
-function openPlace(location: string, ports: Ports): StorageBackend {
+function openPlace(
+  location: string,
+  { fileSystem }: StoreSettings,
+  ports: Ports,
+): StorageBackend {
   if (location === "memory:") return new MemoryBackend(ports);
   const path = location.startsWith("file:") ? fileURLToPath(location) : location;
   return new PosixBackend({
     ...ports,
     root: resolve(path),
-    fileSystem: new NodeFileSystem(),
+    fileSystem: chooseFileSystem(fileSystem),
     process: systemProcessInfo(),
   });
 }

@@ -5,7 +5,9 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import { readFile, writeFile } from "node:fs/promises";
+import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ASSEMBLY = new URL("./assembly/", import.meta.url);

@@ -6,6 +6,7 @@
 import { encode } from "cborg";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { SeededRandom } from "../doubles/seeded_random.ts";
 
 /** What kinds of corpora there are. */
 export const CORPUS_KINDS = ["cbor", "json", "text", "random"] as const;
@@ -14,36 +15,6 @@ export type CorpusKind = typeof CORPUS_KINDS[number];
 const PACKAGES = fileURLToPath(new URL("../../node_modules", import.meta.url).href);
 const TEXT_NAME = /\.(?:d\.ts|js|md)$/;
 const TEXT_FILE_BYTES_MAX = 1024 * 1024;
-
-/** Random numbers from a seed: xorshift, 32 bits, never zero. */
-export class SeededRandom {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = (Math.imul(seed, 0x9E3779B1) ^ 0x5bd1e995) >>> 0 || 1;
-  }
-
-  /** A whole number from 0 to 2^32 - 1. */
-  next(): number {
-    let state = this.#state;
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    this.#state = state >>> 0;
-    return this.#state;
-  }
-
-  /** A whole number from 0 to `limit - 1`. */
-  below(limit: number): number {
-    return this.next() % limit;
-  }
-
-  /** Fills `bytes`. */
-  fill(bytes: Uint8Array): Uint8Array {
-    for (let at = 0; at < bytes.length; at++) bytes[at] = this.next() >>> 11;
-    return bytes;
-  }
-}
 
 interface Row {
   readonly operation: string;
@@ -64,7 +35,7 @@ const WORDS = "late early gift fragile repeat call before noon leave at door inv
   .split(" ");
 
 function hexadecimal(random: SeededRandom): string {
-  return random.next().toString(16).padStart(8, "0");
+  return random.nextUint32().toString(16).padStart(8, "0");
 }
 
 function makeRow(random: SeededRandom, sequence: number): Row {
@@ -131,6 +102,12 @@ function makeText(length: number): Uint8Array {
   throw new Error(`Cannot make ${length} bytes of text: ${PACKAGES} has only ${filled}`);
 }
 
+function makeRandom(length: number): Uint8Array {
+  const corpus = new Uint8Array(length);
+  new SeededRandom(11).fill(corpus);
+  return corpus;
+}
+
 /**
  * Makes `length` bytes of one kind.
  *
@@ -146,6 +123,6 @@ export function makeCorpus(kind: CorpusKind, length: number): Uint8Array {
     case "text":
       return makeText(length);
     case "random":
-      return new SeededRandom(11).fill(new Uint8Array(length));
+      return makeRandom(length);
   }
 }

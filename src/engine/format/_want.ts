@@ -37,8 +37,9 @@ export function wantHash(what: string, value: unknown): bigint {
 
 /** A job, writer or log name. */
 export function wantName(what: string, value: unknown): string {
+  if (typeof value !== "string") throw new Malformed(`its ${what} is ${show(value)}, wants a name`);
   try {
-    return checkName(what, value as string);
+    return checkName(what, value);
   } catch (cause) {
     if (hasCode(cause, "invalid-name")) throw new Malformed(cause.message, { cause });
     throw cause;

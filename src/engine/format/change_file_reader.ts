@@ -51,7 +51,8 @@ export async function readHeader(source: ByteSource): Promise<HeaderFrame> {
 }
 
 /**
- * Reads the index that ends at `end`: what a length in a manifest stands for.
+ * Reads the index that ends at `end`: what a length in a manifest stands for. Whether its uuid and epoch are the
+ * header's, and its hash the manifest's, is for the caller to compare.
  *
  * @throws {TidemarkError} `corrupt`; what the source throws.
  */

@@ -18,7 +18,7 @@ import { JobClient, jsonOf, type ShownJob, type ShownWriter } from "./_client.ts
 import { WriterHistory } from "./_history.ts";
 import { deckOfKills, type Kill, Pace } from "./_kill_deck.ts";
 import { type AskedCheckpoint, Load, WRITERS } from "./_load.ts";
-import { runCli, type Runtime, Sidecar } from "./_process.ts";
+import { run, Sidecar } from "./_process.ts";
 
 /** What a run saw. Of kills, one can hit several things. */
 export class KillReport {
@@ -46,8 +46,9 @@ export class KillReport {
 
 /** Options of {@link runKills}. */
 export interface KillOptions {
-  readonly runtime: Runtime;
-  /** An empty folder. */
+  /** The command line of Tidemark. */
+  readonly cli: readonly string[];
+  /** A folder that is not there yet. */
   readonly store: string;
   readonly seed: number;
   readonly kills: number;
@@ -55,8 +56,8 @@ export interface KillOptions {
 
 /** Kills so many times, and checks after each. @throws what did not hold */
 export async function runKills(options: KillOptions): Promise<KillReport> {
-  await using run = new KillRun(options);
-  return await run.run();
+  await using killing = new KillRun(options);
+  return await killing.run();
 }
 
 /** Where a resume goes: the tail, a checkpoint, or the beginning, as there is no checkpoint. */
@@ -113,7 +114,7 @@ class KillRun implements AsyncDisposable {
 
   async #create(): Promise<void> {
     const client = await this.#start();
-    await client.ask("PUT", "", { fingerprint: "7" });
+    this.#run = (await client.ask<ShownJob>("PUT", "", { fingerprint: "7" })).run;
     await this.#resume(client, "nothing");
     await this.#end();
   }
@@ -134,7 +135,7 @@ class KillRun implements AsyncDisposable {
   /** Starts a sidecar and waits until it listens. */
   async #start(): Promise<JobClient> {
     const startedMs = performance.now();
-    this.#sidecar = Sidecar.serve(this.#options.runtime, this.#options.store);
+    this.#sidecar = Sidecar.serve(this.#options.cli, this.#options.store);
     const url = await this.#sidecar.url;
     this.#paces.start.note(performance.now() - startedMs);
     return new JobClient(url, JOB);
@@ -146,7 +147,7 @@ class KillRun implements AsyncDisposable {
   }
 
   async #killStart(): Promise<void> {
-    this.#sidecar = Sidecar.serve(this.#options.runtime, this.#options.store);
+    this.#sidecar = Sidecar.serve(this.#options.cli, this.#options.store);
     await delay(this.#paces.start.within(this.#random));
     await this.#end();
     this.#report.startHits++;
@@ -243,8 +244,8 @@ class KillRun implements AsyncDisposable {
     await this.#reopen({ isFull: true });
     const { code, stderr } = await this.#sidecar!.end();
     assert.equal(code, 0, `end of the sidecar: ${stderr}`);
-    const { runtime, store } = this.#options;
-    const verified = await runCli(runtime, ["verify", "--store", store, "--job", JOB]);
+    const { cli, store } = this.#options;
+    const verified = await run([...cli, "verify", "--store", store, "--job", JOB]);
     assert.equal(verified.code, 0, `verify: ${verified.stdout} ${verified.stderr}`);
   }
 

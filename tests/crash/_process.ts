@@ -28,16 +28,34 @@ const NODE = THIS_RUNTIME === "node" ? process.execPath : "node";
 const BIN = join(ROOT, "node_modules", ".bin");
 const CLI = join("src", "cli", "main.ts");
 
-/** The command line of a program of this repository under a runtime. */
-export function command(runtime: Runtime, program: string, args: readonly string[]): string[] {
+/** The command line of a program of this repository under a runtime; its arguments follow. */
+export function command(runtime: Runtime, program: string): string[] {
   switch (runtime) {
     case "deno":
-      return [join(BIN, "deno"), "run", "-A", "--quiet", program, ...args];
+      return [join(BIN, "deno"), "run", "-A", "--quiet", program];
     case "bun":
-      return [join(BIN, "bun"), program, ...args];
+      return [join(BIN, "bun"), program];
     case "node":
-      return [NODE, "--import", "tsx", program, ...args];
+      return [NODE, "--import", "tsx", program];
   }
+}
+
+/** The command line of Tidemark under a runtime. */
+export function cli(runtime: Runtime): string[] {
+  return command(runtime, CLI);
+}
+
+/**
+ * The command line of Tidemark, quick to start. Node takes longer to translate the sources than to run them, so for
+ * Node they are bundled first, into `folder`.
+ */
+export async function quickCli(runtime: Runtime, folder: string): Promise<string[]> {
+  if (runtime !== "node") return cli(runtime);
+  const bundle = join(folder, "tidemark.mjs");
+  const build = ["build", CLI, "--target=node", "--format=esm", `--outfile=${bundle}`];
+  const { code, stderr } = await run([join(BIN, "bun"), ...build]);
+  if (code !== 0) throw new Error(`Cannot bundle ${CLI}: ${stderr}`);
+  return [NODE, bundle];
 }
 
 /** How a process ended, and what it said. */
@@ -91,9 +109,9 @@ export class RunningProcess implements AsyncDisposable {
   }
 }
 
-/** Runs a command of the CLI to its end. */
-export async function runCli(runtime: Runtime, args: readonly string[]): Promise<Ended> {
-  await using child = new RunningProcess(command(runtime, CLI, args));
+/** Runs a program to its end. */
+export async function run(commandLine: readonly string[]): Promise<Ended> {
+  await using child = new RunningProcess(commandLine);
   return await child.ended;
 }
 
@@ -119,10 +137,8 @@ export class Sidecar implements AsyncDisposable {
   }
 
   /** A sidecar as users start it, on any free port. */
-  static serve(runtime: Runtime, store: string): Sidecar {
-    return new Sidecar(
-      command(runtime, CLI, ["serve", "--store", store, "--listen", "127.0.0.1:0"]),
-    );
+  static serve(cliCommand: readonly string[], store: string): Sidecar {
+    return new Sidecar([...cliCommand, "serve", "--store", store, "--listen", "127.0.0.1:0"]);
   }
 
   /** Asks the sidecar to end, and waits until it has. */

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { JobClient, jsonOf } from "./_client.ts";
 import { changeAt, encodeChanges, MEDIA_TYPES } from "./_content.ts";
 import { withTemporaryFolder } from "./_folder.ts";
-import { type Ended, runCli, type Runtime, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import { cli, type Ended, run, type Runtime, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
 
 const JOB = "read-beside";
 const WRITER = "w0";
@@ -22,7 +22,7 @@ for (const reader of RUNTIMES) {
   test(name, { timeout: TIMEOUT_MS }, async () => {
     await withTemporaryFolder(async (folder) => {
       const store = join(folder, "store");
-      await using sidecar = Sidecar.serve(THIS_RUNTIME, store);
+      await using sidecar = Sidecar.serve(cli(THIS_RUNTIME), store);
       const client = new JobClient(await sidecar.url, JOB);
       await client.ask("PUT", "", {});
       await append(client, 0, CHECKPOINTED);
@@ -61,7 +61,7 @@ async function assertReads(runtime: Runtime, store: string, uuid: string): Promi
     [...restore, "tail"],
     ["verify", ...ofJob],
     ["inspect", join(changelog, changeFile)],
-  ], (args) => runCli(runtime, args));
+  ], (args) => run([...cli(runtime), ...args]));
 
   assert.match(jobs.stdout, new RegExp(JOB));
   assert.match(checkpoints.stdout, new RegExp(uuid));

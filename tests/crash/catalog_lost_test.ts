@@ -10,7 +10,7 @@ import { describe, test } from "node:test";
 import { openStore } from "../../mod.ts";
 import { JobClient, problemCode } from "./_client.ts";
 import { listFolder, withTemporaryFolder } from "./_folder.ts";
-import { runCli, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import { cli, run, Sidecar, THIS_RUNTIME } from "./_process.ts";
 
 const JOB = "precious";
 const TIMEOUT_MS = 60_000;
@@ -85,7 +85,7 @@ test(TOLD, { timeout: TIMEOUT_MS }, async () => {
     const folder = await makeDamaged(store, DAMAGES["without any generation"]);
     const before = await listFolder(folder);
     {
-      await using sidecar = Sidecar.serve(THIS_RUNTIME, store);
+      await using sidecar = Sidecar.serve(cli(THIS_RUNTIME), store);
       const client = new JobClient(await sidecar.url, JOB);
       const asking: readonly [method: string, path: string][] = [
         ["GET", ""],
@@ -100,7 +100,14 @@ test(TOLD, { timeout: TIMEOUT_MS }, async () => {
       }
     }
     for (const verb of ["checkpoint", "resume", "verify"]) {
-      const { code, stderr } = await runCli(THIS_RUNTIME, [verb, "--store", store, "--job", JOB]);
+      const { code, stderr } = await run([
+        ...cli(THIS_RUNTIME),
+        verb,
+        "--store",
+        store,
+        "--job",
+        JOB,
+      ]);
       assert.notEqual(code, 0, verb);
       assert.match(stderr, /catalog/, verb);
     }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { withTemporaryFolder } from "./_folder.ts";
 import { checkReport, describeReport } from "./_kill_report.ts";
 import { runKills } from "./_kill_run.ts";
-import { THIS_RUNTIME } from "./_process.ts";
+import { quickCli, THIS_RUNTIME } from "./_process.ts";
 
 const KILLS = 50;
 const SEED_COUNT = 2 ** 31;
@@ -17,7 +17,8 @@ test(`a sidecar on ${THIS_RUNTIME}, killed again and again, loses nothing acknow
   await withTemporaryFolder(async (folder) => {
     const store = join(folder, "store");
     try {
-      const report = await runKills({ runtime: THIS_RUNTIME, store, seed, kills: KILLS });
+      const cli = await quickCli(THIS_RUNTIME, folder);
+      const report = await runKills({ cli, store, seed, kills: KILLS });
       console.log(`sidecar on ${THIS_RUNTIME}, seed ${seed}\n${describeReport(report)}`);
       checkReport(report);
     } catch (error) {

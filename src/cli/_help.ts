@@ -15,9 +15,10 @@ export function helpOfAll(commands: readonly Command[]): string {
     ...commands.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`),
     "",
     "tidemark COMMAND --help explains a command, tidemark --version prints the version.",
-    `Exit codes: 0 done, ${
-      Object.entries(EXIT_CODE_OF).map(([kind, code]) => `${code} ${kind}`).join(", ")
-    }.`,
+    "",
+    "Exit codes:",
+    "  0  done",
+    ...Object.entries(EXIT_CODE_OF).map(([kind, code]) => `  ${code}  ${kind}`),
     "",
   ].join("\n");
 }

@@ -35,41 +35,128 @@ const FORMATS: Readonly<Record<ChangeFormat, InputFormat>> = {
   },
 };
 
-/** Reads changes as they come in; an input without any gives nothing. @throws {TidemarkError} `invalid-change`, `change-too-large` */
+/** What reading changes waits for besides the input itself. */
+export interface ReadChangesOptions {
+  /** Settles when the input has paused for long enough to pass on what is there. */
+  readonly lull: () => Promise<void>;
+  /** Settles when no more is to be read: what is whole by then is the end. */
+  readonly stopped: Promise<void>;
+}
+
+/**
+ * Reads changes as they come in, some MiB at a time, or what is there when the input pauses.
+ *
+ * @throws {TidemarkError} `invalid-change`, `change-too-large`
+ */
 export async function* readChanges(
   input: AsyncIterable<Uint8Array>,
-  format: ChangeFormat,
+  name: ChangeFormat,
+  options: ReadChangesOptions,
 ): AsyncGenerator<EncodedChanges> {
-  const { wholeEnd, read, itemBytesMax } = FORMATS[format];
-  let taken = 0;
-  const take = (bytes: Uint8Array): EncodedChanges => {
-    try {
-      return read(bytes);
-    } catch (error) {
-      throw placedInInput(error, taken);
-    } finally {
-      taken += bytes.length;
-    }
-  };
-  let pending = new Uint8Array(0);
-  let parts: Uint8Array[] = [];
-  let length = 0;
-  let wanted = PIECE_BYTES;
-  for await (const part of input) {
-    parts.push(part);
-    length += part.length;
-    if (length < wanted) continue;
-    pending = concatenate(parts, length);
-    const end = wholeEnd(pending);
-    if (end > 0) yield take(pending.subarray(0, end));
-    const rest = pending.slice(end);
-    if (rest.length > itemBytesMax) throw tooLarge(taken);
-    parts = [rest];
-    length = rest.length;
-    wanted = Math.max(PIECE_BYTES, 2 * length);
+  const format = FORMATS[name];
+  const parts = new PartReader(input, options);
+  const pending = new PendingInput(format);
+  while (true) {
+    const part = await parts.next(pending.mayBeWhole);
+    if (part instanceof Uint8Array) pending.add(part);
+    if (part === "end") break;
+    const changes = part === "stop" || part === "lull" || pending.isLong
+      ? pending.takeWhole()
+      : undefined;
+    if (changes !== undefined) yield changes;
+    if (part === "stop") return;
   }
-  const last = take(concatenate(parts, length));
-  if (last.count > 0) yield last;
+  const last = pending.takeAll();
+  if (last !== undefined) yield last;
+}
+
+type Part = Uint8Array | "end" | "lull" | "stop";
+
+/** The next part of the input, or why there is none now. */
+class PartReader {
+  readonly #parts: AsyncIterator<Uint8Array>;
+  readonly #lull: () => Promise<void>;
+  #next: Promise<Uint8Array | "end"> | undefined;
+  #isStopped = false;
+  #stop = (): void => {};
+
+  constructor(input: AsyncIterable<Uint8Array>, options: ReadChangesOptions) {
+    this.#parts = input[Symbol.asyncIterator]();
+    this.#lull = options.lull;
+    void options.stopped.then(() => {
+      this.#isStopped = true;
+      this.#stop();
+    });
+  }
+
+  /** @param mayPause Whether a pause of the input is worth telling. */
+  async next(mayPause: boolean): Promise<Part> {
+    if (this.#isStopped) return "stop";
+    this.#next ??= this.#parts.next().then((next) => next.done ? "end" : next.value);
+    const next = this.#next;
+    const part = await new Promise<Part>((resolve, reject) => {
+      this.#stop = () => resolve("stop");
+      next.then(resolve, reject);
+      if (mayPause) void this.#lull().then(() => resolve("lull"));
+    });
+    if (part instanceof Uint8Array) this.#next = undefined;
+    return part;
+  }
+}
+
+/** Input that came and was not passed on yet. */
+class PendingInput {
+  readonly #format: InputFormat;
+  #parts: Uint8Array[] = [];
+  #length = 0;
+  #wanted = PIECE_BYTES;
+  #taken = 0;
+  /** Whether there is anything that was not looked at yet. */
+  mayBeWhole = false;
+
+  constructor(format: InputFormat) {
+    this.#format = format;
+  }
+
+  get isLong(): boolean {
+    return this.#length >= this.#wanted;
+  }
+
+  add(part: Uint8Array): void {
+    this.#parts.push(part);
+    this.#length += part.length;
+    this.mayBeWhole = true;
+  }
+
+  /** The whole items at the front. */
+  takeWhole(): EncodedChanges | undefined {
+    const bytes = concatenate(this.#parts, this.#length);
+    const end = this.#format.wholeEnd(bytes);
+    const rest = bytes.slice(end);
+    if (rest.length > this.#format.itemBytesMax) throw tooLarge(this.#taken + end);
+    this.#parts = [rest];
+    this.#length = rest.length;
+    this.#wanted = Math.max(PIECE_BYTES, 2 * rest.length);
+    this.mayBeWhole = false;
+    return this.#read(bytes.subarray(0, end));
+  }
+
+  /** All there is: the input has ended. */
+  takeAll(): EncodedChanges | undefined {
+    return this.#read(concatenate(this.#parts, this.#length));
+  }
+
+  #read(bytes: Uint8Array): EncodedChanges | undefined {
+    if (bytes.length === 0) return undefined;
+    try {
+      const changes = this.#format.read(bytes);
+      return changes.count === 0 ? undefined : changes;
+    } catch (error) {
+      throw placedInInput(error, this.#taken);
+    } finally {
+      this.#taken += bytes.length;
+    }
+  }
 }
 
 function cborItemsEnd(bytes: Uint8Array): number {

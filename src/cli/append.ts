@@ -7,11 +7,14 @@ import { CHANGE_FORMATS, readChanges } from "./_input.ts";
 import { openTarget, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount, type Report } from "./_report.ts";
 import type { AppendPlace, Target } from "./_target.ts";
+import { StopRequest } from "./_stop_request.ts";
 import { choiceOption, countOption } from "./_values.ts";
 import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
-import type { StopSignal } from "../runtime/cli_io.ts";
+
+/** An input that pauses for so long is passed on as far as it has come. */
+const LULL_MS = 5;
 
 /** The command. */
 export const APPEND: Command = {
@@ -44,20 +47,17 @@ async function run(context: CommandContext): Promise<number> {
   const place = { offset: countOption(options, "offset"), run: countOption(options, "run") };
   const [file = "-"] = positionals;
   const input = file === "-" ? io.readInput() : io.readFile(file);
-  let stoppedBy: StopSignal | undefined;
-  const ignore = io.onStopSignal((signal) => {
-    if (stoppedBy !== undefined) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
-    stoppedBy = signal;
-  });
+  const stop = new StopRequest(io);
   try {
     await using target = await openTarget(context, "append");
     const appending = new Appending(target, writer, place, report);
-    await appending.run(readChanges(input, format), () => stoppedBy !== undefined);
+    const lull = () => io.sleep(LULL_MS);
+    await appending.run(readChanges(input, format, { lull, stopped: stop.requested }));
     await appending.reportEnd(options.required("job"));
   } finally {
-    ignore();
+    stop.ignore();
   }
-  return stoppedBy === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stoppedBy];
+  return stop.signal === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stop.signal];
 }
 
 /** One append of many pieces. */
@@ -80,12 +80,11 @@ class Appending {
   }
 
   /** Appends every piece; while one is on its way the next one is read. */
-  async run(pieces: AsyncIterable<EncodedChanges>, isStopped: () => boolean): Promise<void> {
+  async run(pieces: AsyncIterable<EncodedChanges>): Promise<void> {
     let underWay: Promise<void> = Promise.resolve();
     try {
       for await (const piece of pieces) {
         await underWay;
-        if (isStopped()) return;
         underWay = this.#append(piece);
         underWay.catch(() => {
           // Whoever awaits it next tells of it.

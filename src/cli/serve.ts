@@ -6,10 +6,11 @@ import { createApp } from "../http/app.ts";
 import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { HttpServer } from "../runtime/http_server.ts";
 import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
+import { StopRequest } from "./_stop_request.ts";
 import { UsageError } from "./_usage_error.ts";
 import { countOption } from "./_values.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
+import { EXIT_OK } from "./exit_codes.ts";
 
 /** Where it listens when nothing says so. */
 export const DEFAULT_LISTEN = "127.0.0.1:7460";
@@ -48,13 +49,13 @@ async function run(context: CommandContext): Promise<number> {
   const bodyBytesMax = countOption(options, "body-bytes-max");
   if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
   const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
-  const stop = new StopRequest(context);
+  const stop = new StopRequest(io);
   try {
     await using store = await openNamedStore(context, { mode: "own", create: true });
     const app = createApp(store, {
       bodyBytesMax,
       takeOver: options.flag("take-over"),
-      isDraining: () => stop.isRequested,
+      isDraining: () => stop.signal !== undefined,
       logger: new ConsoleLogger("warning"),
     });
     const server = await io.serve((request) => app.fetch(request), address);
@@ -76,27 +77,6 @@ async function announce(
 ): Promise<void> {
   const { url, hostname, port } = server;
   await report.result(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
-}
-
-/** Signals that ask the sidecar to end. */
-class StopRequest {
-  readonly requested: Promise<void>;
-  readonly ignore: () => void;
-  #isRequested = false;
-
-  constructor({ io }: CommandContext) {
-    let request = (): void => {};
-    this.requested = new Promise((resolve) => request = resolve);
-    this.ignore = io.onStopSignal((signal) => {
-      if (this.#isRequested) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
-      this.#isRequested = true;
-      request();
-    });
-  }
-
-  get isRequested(): boolean {
-    return this.#isRequested;
-  }
 }
 
 /** Reads `HOST:PORT`, `[IPV6]:PORT`, `:PORT` or `PORT`. @throws {UsageError} */

@@ -1,0 +1,27 @@
+/** Signals that ask a long command to end: the first in order, the second at once. */
+import type { CliIo, StopSignal } from "../runtime/cli_io.ts";
+import { EXIT_CODE_OF_SIGNAL } from "./exit_codes.ts";
+
+/** Listens for signals until it is told to ignore them. */
+export class StopRequest {
+  /** Settles at the first signal. */
+  readonly requested: Promise<void>;
+  /** Stops listening. */
+  readonly ignore: () => void;
+  #signal: StopSignal | undefined;
+
+  constructor(io: CliIo) {
+    let request = (): void => {};
+    this.requested = new Promise((resolve) => request = resolve);
+    this.ignore = io.onStopSignal((signal) => {
+      if (this.#signal !== undefined) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
+      this.#signal ??= signal;
+      request();
+    });
+  }
+
+  /** The signal that asked for the end. */
+  get signal(): StopSignal | undefined {
+    return this.#signal;
+  }
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { describe, test } from "node:test";
+import { COMMANDS } from "../../src/cli/cli.ts";
+import { EXIT_CODE_OF, EXIT_CODE_OF_SIGNAL } from "../../src/cli/exit_codes.ts";
+import { ERROR_KINDS } from "../../src/engine/errors.ts";
+import { VERSION } from "../../src/engine/version.ts";
+import { BrokenPipeError } from "../../src/runtime/cli_io.ts";
+import { run, withFolder, withStore } from "./_run.ts";
+
+describe("tidemark", () => {
+  test("prints its version", async () => {
+    const { code, stdout } = await run(["--version"]);
+    assert.deepEqual([code, stdout], [0, `tidemark ${VERSION}\n`]);
+  });
+
+  test("lists its commands for --help, help and -h", async () => {
+    for (const args of [["--help"], ["help"], ["-h"]]) {
+      const { code, stdout, stderr } = await run(args);
+      assert.deepEqual([code, stderr], [0, ""]);
+      for (const { name, about } of COMMANDS) {
+        assert.match(stdout, new RegExp(`  ${name} +${about}`));
+      }
+    }
+  });
+
+  test("explains each command for --help", async () => {
+    for (const { name, options } of COMMANDS) {
+      for (const args of [[name, "--help"], [name, "-h"], ["help", name]]) {
+        const { code, stdout } = await run(args);
+        assert.equal(code, 0, name);
+        assert.match(stdout, new RegExp(`Usage: tidemark ${name}`));
+        for (const option of Object.keys(options)) {
+          assert.match(stdout, new RegExp(`--${option}\\b`));
+        }
+        assert.match(stdout, /--json/);
+      }
+    }
+  });
+
+  test("keeps its help within 100 columns", async () => {
+    const texts = [await run(["--help"])];
+    for (const { name } of COMMANDS) texts.push(await run([name, "--help"]));
+    for (const { stdout } of texts) {
+      for (const line of stdout.split("\n")) assert.equal(line.length <= 100, true, line);
+    }
+  });
+
+  const misuses: [string[], RegExp][] = [
+    [[], /no command is given/],
+    [["aped"], /there is no such command; did you mean append\?/],
+    [["restroe"], /did you mean restore\?/],
+    [["frobnicate"], /Cannot frobnicate: there is no such command$/m],
+    [["append", "--jbo", "x"], /Cannot use --jbo: append has no such option; did you mean --job\?/],
+    [["append", "--job", "j"], /--writer WRITER is missing/],
+    [["append", "--job"], /Cannot use --job: it needs a value: --job JOB/],
+    [["append", "--job", "a", "--job", "b", "--writer", "w"], /it is given twice/],
+    [["append", "--job", "j", "--writer", "w", "a", "b"], /Cannot use "b": append takes one FILE/],
+    [["ls", "--json=yes"], /Cannot use --json: it takes no value/],
+    [["ls", "extra"], /Cannot use "extra": ls takes options only/],
+    [["inspect"], /FILE is missing/],
+    [["restore", "--job", "j", "--writer", "w", "--at", "now"], /wants latest, tail/],
+    [["restore", "--job", "j", "--writer", "w", "--format", "xml"], /wants lines, ndjson, cborseq/],
+    [["restore", "--job", "j", "--writer", "w", "--from", "-1"], /needs a value|whole number/],
+    [["restore", "--job", "j", "--writer", "w", "--key-groups", "9-1"], /wants a range/],
+    [["checkpoint", "--job", "j", "--steps", "18446744073709551616"], /2\^64 - 1/],
+    [["checkpoint", "--job", "j", "--metadata", "{"], /it is not JSON/],
+    [["resume", "--job", "j", "--store", "s", "--url", "http://x"], /--store with --url/],
+    [["resume", "--job", "j", "--take-over", "--url", "http://x"], /--take-over with --url/],
+    [["resume", "--job", "j", "--url", "ftp://x"], /wants an address such as/],
+    [["resume", "--job", "j", "--url", "x"], /wants an address such as/],
+    [["serve", "--listen", "somewhere"], /wants HOST:PORT/],
+    [["serve", "--listen", "127.0.0.1:65536"], /wants HOST:PORT/],
+    [["serve", "--body-bytes-max", "0"], /wants at least 1/],
+  ];
+  for (const [args, message] of misuses) {
+    test(`refuses: ${args.join(" ")}`, () =>
+      withFolder(async (folder) => {
+        const env = { TIDEMARK_STORE: `${folder}/store` };
+        const { code, stdout, stderr } = await run(args, { env });
+        assert.equal(code, 2, stderr);
+        assert.equal(stdout, "");
+        assert.match(stderr, message);
+        assert.match(stderr, /--help/);
+        assert.deepEqual(await readdir(folder), []);
+      }));
+  }
+
+  test("tells misuse as JSON where asked", async () => {
+    const { code, stderr } = await run(["append", "--jbo=1", "--json"]);
+    assert.equal(code, 2);
+    const { error } = JSON.parse(stderr);
+    assert.deepEqual([error.code, error.exitCode], ["usage", 2]);
+  });
+
+  test("tells an error with its code, the next step and an exit code", () =>
+    withFolder(async (folder) => {
+      const args = ["ls", "--store", `${folder}/none`];
+      const { code, stdout, stderr } = await run(args);
+      assert.deepEqual([code, stdout], [3, ""]);
+      assert.match(stderr, /^error: .*none/);
+      assert.match(stderr, /code: store-not-found/);
+      assert.match(stderr, /next: /);
+      const asJson = await run([...args, "--json"]);
+      const { error } = JSON.parse(asJson.stderr);
+      assert.deepEqual([error.code, error.kind, error.exitCode], [
+        "store-not-found",
+        "not-found",
+        3,
+      ]);
+    }));
+
+  test("has an exit code for each kind, all different", () => {
+    const kinds = new Set(Object.values(ERROR_KINDS));
+    assert.deepEqual(new Set(Object.keys(EXIT_CODE_OF)), kinds);
+    const codes = [0, ...Object.values(EXIT_CODE_OF), ...Object.values(EXIT_CODE_OF_SIGNAL)];
+    assert.equal(new Set(codes).size, codes.length);
+  });
+
+  test("ends quietly when nobody reads its output any more", () =>
+    withStore(async (store) => {
+      const args = ["restore", "--store", store, "--job", "j", "--writer", "w", "--at", "tail"];
+      const writeOutput = () => Promise.reject(new BrokenPipeError("gone"));
+      const { code, stderr } = await run(args, { io: { writeOutput } });
+      assert.deepEqual([code, stderr], [0, ""]);
+    }));
+
+  test("creates nothing but by append and serve", () =>
+    withFolder(async (folder) => {
+      const where = ["--store", `${folder}/store`, "--job", "j"];
+      for (
+        const args of [["checkpoint"], ["resume"], ["ls"], ["verify"], ["restore", "--writer", "w"]]
+      ) {
+        const { code, stderr } = await run([...args, ...where]);
+        assert.equal(code, 3, stderr);
+        assert.deepEqual(await readdir(folder), []);
+      }
+    }));
+});

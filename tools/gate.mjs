@@ -86,6 +86,20 @@ function readablePart(output) {
   return part.replace(/^(?:[.,!]\n)+/gm, "").trimEnd();
 }
 
+const GROUP_MIN = 3;
+
+/** Names what was skipped; where a suite skipped much, only how much. */
+function groupsOf(names) {
+  const bySuite = new Map();
+  for (const name of names) {
+    const suite = name.includes(" > ") ? name.slice(0, name.indexOf(" > ")) : name;
+    bySuite.set(suite, [...bySuite.get(suite) ?? [], name]);
+  }
+  return [...bySuite].flatMap(([suite, all]) =>
+    all.length < GROUP_MIN ? all : [`${suite}: ${all.length} tests`]
+  );
+}
+
 function printStep(step, result, tally) {
   const verdict = tally.failed.length === 0 ? "ok  " : "FAIL";
   const counts = step.junit === undefined
@@ -95,7 +109,7 @@ function printStep(step, result, tally) {
     `${verdict} ${step.title.padEnd(18)} ${seconds(result.elapsedMs).padStart(8)}  ${counts}`
       .trimEnd(),
   );
-  for (const name of tally.skipped) console.log(`     skipped: ${name}`);
+  for (const line of groupsOf(tally.skipped)) console.log(`     skipped: ${line}`);
   if (tally.failed.length === 0) return;
   console.log(
     `---- ${step.command.slice(0, 3).join(" ")} … (all of it: ${REPORTS}/${step.id}.log)`,

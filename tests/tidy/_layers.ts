@@ -18,7 +18,7 @@ const STORAGE = [...BASE, "storage"];
 const UPLOAD = [...FORMAT, ...STORAGE, "upload"];
 const CHANGELOG = [...UPLOAD, "changelog"];
 const CHECKPOINT = [...CHANGELOG, "checkpoint"];
-const ENGINE = [...CHECKPOINT, "job", "runtime"];
+const ENGINE = [...CHECKPOINT, "job"];
 
 const LAYERS: readonly Layer[] = [
   { name: "wasm", files: /^wasm\/(?!assembly\/)/, below: [] },
@@ -27,7 +27,6 @@ const LAYERS: readonly Layer[] = [
     files: /^src\/engine\/(?:port\/.*|errors|limits|paths|types|settings|uuid|version)(?:\.ts)?$/,
     below: [],
   },
-  { name: "runtime", files: /^src\/runtime\//, below: [...BASE, "wasm"] },
   { name: "format", files: /^src\/engine\/format\//, below: [...BASE, "wasm"] },
   { name: "storage", files: /^src\/engine\/storage\//, below: BASE },
   { name: "upload", files: /^src\/engine\/upload\//, below: UPLOAD },
@@ -37,8 +36,10 @@ const LAYERS: readonly Layer[] = [
   { name: "testing", files: /^src\/testing\//, below: ENGINE },
   { name: "client", files: /^src\/client\//, below: ENGINE },
   { name: "http", files: /^src\/http\//, below: ENGINE },
-  { name: "cli", files: /^src\/cli\//, below: [...ENGINE, "client", "http"] },
-  { name: "entry", files: /^mod\.ts$/, below: [...ENGINE, "client", "http"] },
+  // Gives the engine what the runtime has, so it knows the engine, and nothing of the engine knows it.
+  { name: "runtime", files: /^src\/runtime\//, below: ENGINE },
+  { name: "cli", files: /^src\/cli\//, below: [...ENGINE, "runtime", "client", "http"] },
+  { name: "entry", files: /^mod\.ts$/, below: [...ENGINE, "runtime", "client", "http"] },
 ];
 
 function layerOf(path: string): Layer | undefined {

@@ -111,6 +111,27 @@ function traceOf<State>(model: Model<State>, last: Visit<State>): string[] {
   return labels.reverse();
 }
 
+/** The same model from where a script leads: of the steps possible, the first that begins so. */
+export function startingAfter<State>(
+  model: Model<State>,
+  script: readonly string[],
+): Model<State> {
+  let state = model.initial;
+  for (const [at, beginning] of script.entries()) {
+    const labels: string[] = [];
+    let next: State | null = null;
+    model.successors(state, (label, reached) => {
+      labels.push(label());
+      if (next === null && label().startsWith(beginning)) next = reached;
+    });
+    if (next === null) {
+      throw new Error(`Cannot follow step ${at + 1}, "${beginning}": found ${labels.join("; ")}`);
+    }
+    state = next;
+  }
+  return { ...model, initial: state };
+}
+
 /** One random walk; `weigh` makes rare what would otherwise end most walks early. */
 export function walk<State>(
   model: Model<State>,

@@ -34,7 +34,8 @@ test("gateSteps gives every test file to each of the three runners", () => {
   for (const id of ["deno", "bun", "node"]) {
     const step = steps.find((one) => one.id === id);
     assert.deepEqual(step?.files, files);
-    for (const file of files) assert.ok(step?.command.includes(`./${file}`), `${id}: ${file}`);
+    const given = step?.command.map((argument) => argument.replace(/^\.\//, "")) ?? [];
+    for (const file of files) assert.ok(given.includes(file), `${id}: ${file}`);
   }
 });
 

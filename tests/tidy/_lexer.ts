@@ -15,6 +15,9 @@ export interface MaskedSource {
 const REGEX_BEFORE =
   /(?:^|[=(,[!&|?{};:+*%~<>-]|\b(?:return|typeof|case|in|of|do|else|void|throw))\s*$/;
 
+/** Code that begins no string, comment, template, and changes no nesting. */
+const PLAIN = /[^"'`/{}]*/y;
+
 function blank(text: string): string {
   return text.replace(/[^\n]/g, " ");
 }
@@ -64,7 +67,9 @@ function nextPiece(text: string, start: number, codeBefore: string): Piece {
   if (char === "/" && REGEX_BEFORE.test(codeBefore)) {
     return { kind: "string", end: endOfRegex(text, start) };
   }
-  return { kind: "code", end: start + 1 };
+  PLAIN.lastIndex = start + 1;
+  PLAIN.test(text);
+  return { kind: "code", end: PLAIN.lastIndex };
 }
 
 /** Where the text part of a template literal ends: after its closing backtick, or after `${`. */

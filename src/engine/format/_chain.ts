@@ -1,11 +1,14 @@
 /** What ties batches to their file and to each other: each index names the one before it. @module */
+import { sameBytes } from "./_bytes.ts";
+import { IndexPlaces } from "./_index_places.ts";
+import { Malformed } from "./_malformed.ts";
 import { wantSame } from "./_want.ts";
 import type { Batch, FileIndex, HeaderFrame } from "./change_file.ts";
 
 /** The batches of a file, from the first on. */
 export class Chain {
   readonly #file: HeaderFrame;
-  readonly #indexes: { position: number; length: number }[] = [];
+  readonly #places = new IndexPlaces();
   #end: number;
   #hash: bigint;
 
@@ -17,7 +20,7 @@ export class Chain {
 
   /** Batches so far. */
   get count(): number {
-    return this.#indexes.length;
+    return this.#places.count;
   }
 
   /**
@@ -30,7 +33,7 @@ export class Chain {
     wantSame("batch number", batch.number, this.count);
     wantSame("position", batch.position, this.#end);
     wantSame("hash of the index before", batch.previousHash, this.#hash);
-    this.#indexes.push({ position: batch.indexPosition, length: batch.end - batch.indexPosition });
+    this.#places.add(batch);
     this.#end = batch.end;
     this.#hash = batch.indexHash;
   }
@@ -44,11 +47,9 @@ export class Chain {
     wantSame("file uuid", index.uuid, this.#file.header.uuid);
     wantSame("epoch", index.epoch, this.#file.header.epoch);
     wantSame("hash of the last index", index.lastHash, this.#hash);
-    wantSame("number of batches", index.indexes.length, this.count);
-    index.indexes.forEach(({ position, length }, i) => {
-      wantSame(`position of index ${i}`, position, this.#indexes[i].position);
-      wantSame(`length of index ${i}`, length, this.#indexes[i].length);
-    });
+    if (!sameBytes(index.places, this.#places.bytes)) {
+      throw new Malformed("its list of indexes is not that of the batches before it");
+    }
   }
 }
 

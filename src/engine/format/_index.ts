@@ -11,6 +11,7 @@ import {
   type SealedFrame,
   sealFrame,
 } from "./_frame.ts";
+import { PLACE_BYTES } from "./_index_places.ts";
 import { isBlockSize, lz4FrameBytes } from "./_lz4_frame.ts";
 import { Malformed } from "./_malformed.ts";
 import {
@@ -43,7 +44,7 @@ export function indexBytesMax(blocks: number): number {
 
 /** Most bytes of the frame that ends a file of so many batches. */
 export function endFrameBytesMax(batches: number): number {
-  return INDEX_FIXED_BYTES_MAX + batches * (1 + 2 * 9);
+  return INDEX_FIXED_BYTES_MAX + batches * PLACE_BYTES;
 }
 
 /** Makes the index frame of a batch. */
@@ -168,12 +169,7 @@ function checkBatch(batch: Batch): void {
 export function encodeFileIndex(index: FileIndex): SealedFrame {
   return sealFrame(
     END_FRAME,
-    encodeCbor([
-      index.uuid,
-      cborCount(index.epoch),
-      index.lastHash,
-      index.indexes.map(({ position, length }) => [cborCount(position), length]),
-    ]),
+    encodeCbor([index.uuid, cborCount(index.epoch), index.lastHash, index.places]),
   );
 }
 
@@ -184,17 +180,11 @@ export function encodeFileIndex(index: FileIndex): SealedFrame {
  */
 export function decodeFileIndex(frame: Uint8Array): FileIndex {
   const { item } = openFrame(END_FRAME, frame);
-  const [uuid, epoch, lastHash, indexes] = wantArray("content", decodeCbor(item), 4);
+  const [uuid, epoch, lastHash, places] = wantArray("content", decodeCbor(item), 4);
   return {
     uuid: wantUuid("file uuid", uuid),
     epoch: wantCount("epoch", epoch),
     lastHash: wantHash("hash of the last index", lastHash),
-    indexes: wantArray("list of indexes", indexes).map((value) => {
-      const [position, length] = wantArray("place of an index", value, 2);
-      return {
-        position: wantCount("position of an index", position),
-        length: wantCount("length of an index", length),
-      };
-    }),
+    places: wantBytes("list of indexes", places),
   };
 }

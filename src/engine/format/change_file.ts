@@ -80,6 +80,6 @@ export interface FileIndex {
   readonly epoch: number;
   /** XXH64 of the last batch's index, or of the header. */
   readonly lastHash: bigint;
-  /** Place of every batch's index frame. */
-  readonly indexes: readonly { readonly position: number; readonly length: number }[];
+  /** Place of every batch's index frame: u64 position and u32 length, little-endian, for each. */
+  readonly places: Uint8Array;
 }

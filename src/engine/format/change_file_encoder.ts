@@ -10,6 +10,7 @@ import { batchSize, fitsOneBatch } from "./batch_size.ts";
 import { BatchWriter } from "./_batch_writer.ts";
 import { encodeHeader } from "./_header.ts";
 import { encodeFileIndex, encodeIndex } from "./_index.ts";
+import { IndexPlaces } from "./_index_places.ts";
 import { checkBlockSize } from "./_lz4_frame.ts";
 import { Malformed } from "./_malformed.ts";
 import type { Batch, ChangeFileHeader } from "./change_file.ts";
@@ -33,7 +34,7 @@ export interface ChangeFileEncoderOptions {
 export class ChangeFileEncoder {
   readonly header: ChangeFileHeader;
   readonly #options: ChangeFileEncoderOptions;
-  readonly #indexes: { position: number; length: number }[] = [];
+  readonly #places = new IndexPlaces();
   #length = 0;
   #lastIndexHash = 0n;
   #state: "new" | "ready" | "in a batch" | "ended" = "new";
@@ -58,7 +59,7 @@ export class ChangeFileEncoder {
 
   /** Batches so far. */
   get batchCount(): number {
-    return this.#indexes.length;
+    return this.#places.count;
   }
 
   /** Makes the header frame. Once, first. */
@@ -84,10 +85,7 @@ export class ChangeFileEncoder {
     const codec = acquireCodec();
     try {
       const batch = yield* this.#encode(codec, { sets, entries, bodyLength });
-      this.#indexes.push({
-        position: batch.indexPosition,
-        length: batch.end - batch.indexPosition,
-      });
+      this.#places.add(batch);
       this.#length = batch.end;
       this.#lastIndexHash = batch.indexHash;
       this.#state = "ready";
@@ -105,7 +103,7 @@ export class ChangeFileEncoder {
       uuid,
       epoch,
       lastHash: this.#lastIndexHash,
-      indexes: this.#indexes,
+      places: this.#places.bytes,
     });
     this.#length += bytes.length;
     return bytes;
@@ -128,7 +126,7 @@ export class ChangeFileEncoder {
     const unfinished = {
       uuid: this.header.uuid,
       epoch: this.header.epoch,
-      number: this.#indexes.length,
+      number: this.#places.count,
       position: this.#length,
       frameLength: writer.frameLength,
       frameHash: writer.frameHash,

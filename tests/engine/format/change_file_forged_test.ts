@@ -269,17 +269,21 @@ describe("a forged frame", () => {
 });
 
 test("a forged file index is torn", async () => {
-  const [id, epoch, hash, indexes] = decodeItem(END_FRAME, FILE.parts[2]) as unknown[];
-  const [[position, length]] = indexes as [number, number][];
-  const bad = [
-    [uuid(5), epoch, hash, indexes],
-    [id, 2, hash, indexes],
-    [id, epoch, 1n, indexes],
+  const [id, epoch, hash, places] = decodeItem(END_FRAME, FILE.parts[2]) as [
+    string,
+    number,
+    bigint,
+    Uint8Array,
+  ];
+  const bad: unknown[][] = [
+    [uuid(5), epoch, hash, places],
+    [id, 2, hash, places],
+    [id, epoch, 1n, places],
     [id, epoch, hash, []],
-    [id, epoch, hash, [[position, length], [position, length]]],
-    [id, epoch, hash, [[position + 1, length]]],
-    [id, epoch, hash, [[position, length + 1]]],
-    [id, epoch, hash, [[position]]],
+    [id, epoch, hash, places.subarray(1)],
+    [id, epoch, hash, join([places, places])],
+    [id, epoch, hash, places.map((byte, i) => byte ^ (i === 0 ? 1 : 0))],
+    [id, epoch, hash, places.map((byte, i) => byte ^ (i === 11 ? 1 : 0))],
     [id, epoch, hash],
   ];
   for (const fields of bad) {

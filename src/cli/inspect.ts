@@ -29,8 +29,8 @@ export const INSPECT: Command = {
   options: {},
   notes: [
     "Reads the file alone and checks its checksums. The exit code is " +
-    `${EXIT_CODE_OF.corrupt} when it is not whole and good to its end:`,
-    "for the newest change file of a job that is a torn end, which holds nothing acknowledged.",
+    `${EXIT_CODE_OF.corrupt} when it is not whole and`,
+    "good to its end; the newest change file of a job may have a torn end, which nobody was told of.",
   ],
   run,
 };

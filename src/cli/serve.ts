@@ -25,8 +25,7 @@ export const SERVE: Command = {
     listen: {
       type: "string",
       value: "HOST:PORT",
-      about:
-        `address to listen on (TIDEMARK_LISTEN, else ${DEFAULT_LISTEN}); port 0 takes a free one`,
+      about: `where to listen (TIDEMARK_LISTEN, else ${DEFAULT_LISTEN}); port 0: any`,
     },
     "take-over": TAKE_OVER_OPTION,
     "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },

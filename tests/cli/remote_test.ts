@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { TidemarkError } from "../../src/engine/errors.ts";
+import { createApp, type HttpApp } from "../../src/http/mod.ts";
+import { problemResponse } from "../../src/http/problem.ts";
+import { openStore } from "../../src/runtime/open_store.ts";
+import { run, type RunOptions } from "./_run.ts";
+
+const URL_OF_J = ["--url", "http://127.0.0.1:7460/", "--job", "j"];
+const TO_W = [...URL_OF_J, "--writer", "w"];
+
+/** Runs `use` with a sidecar in this process; `between` may answer in its place. */
+async function withSidecar(
+  use: (options: RunOptions) => Promise<void>,
+  between: (request: Request, app: HttpApp) => Promise<Response> = (request, app) =>
+    app.fetch(request),
+): Promise<void> {
+  await using store = await openStore("memory:");
+  const app = createApp(store);
+  await use({ io: { fetch: (request) => between(request, app) } });
+}
+
+function isAppend({ method, url }: Request): boolean {
+  return method === "POST" && /\/changes(\?|$)/.test(url);
+}
+
+describe("commands with --url", () => {
+  test("do what they do with --store", () =>
+    withSidecar(async (options) => {
+      const appended = await run(["append", ...TO_W], { ...options, stdin: "one\ntwo\n" });
+      assert.equal(appended.code, 0, appended.stderr);
+      assert.match(appended.stdout, /^Appended 2 changes to j\/w, .*next offset 2\n/);
+      const made = await run(
+        ["checkpoint", ...URL_OF_J, "--steps", "18446744073709551615", "--json"],
+        options,
+      );
+      assert.equal(made.json.steps, "18446744073709551615");
+      const restored = await run(["restore", ...TO_W], options);
+      assert.deepEqual([restored.code, restored.stdout], [0, "one\ntwo\n"]);
+      assert.match(restored.stderr, /Restored 2 changes of j\/w, 2 confirmed/);
+      const part = await run(["restore", ...TO_W, "--from", "1", "--key-groups", "0-5"], options);
+      assert.equal(part.stdout, "two\n");
+      const resumed = await run(["resume", ...URL_OF_J, "--at", made.json.uuid], options);
+      assert.match(resumed.stdout, /run 2\n.*\nw +2\n/);
+      const stale = await run(["append", ...TO_W, "--offset", "2", "--run", "1"], {
+        ...options,
+        stdin: "x\n",
+      });
+      assert.equal(stale.code, 5, stale.stderr);
+    }));
+
+  test("restore many pieces whole", () =>
+    withSidecar(async (options) => {
+      const lines = Array.from({ length: 30_000 }, (_, n) => `line ${n} ${"x".repeat(n % 300)}\n`);
+      const stdin = lines.join("");
+      assert.equal((await run(["append", ...TO_W], { ...options, stdin })).code, 0);
+      const { code, stdout, stderr } = await run(["restore", ...TO_W, "--at", "tail"], options);
+      assert.equal(code, 0, stderr);
+      assert.equal(stdout === stdin, true);
+    }));
+
+  test("pass the sidecar's errors on", () =>
+    withSidecar(async (options) => {
+      const { code, stderr } = await run(["restore", ...TO_W], options);
+      assert.equal(code, 3);
+      assert.match(stderr, /code: job-not-found/);
+    }));
+
+  test("say that nobody answers", async () => {
+    const io = { fetch: () => Promise.reject(new TypeError("connection refused")) };
+    const { code, stderr } = await run(["checkpoint", ...URL_OF_J], { io });
+    assert.equal(code, 6);
+    assert.match(stderr, /Cannot get an answer from http:\/\/127.0.0.1:7460: connection refused/);
+    assert.match(stderr, /code: server-unreachable/);
+    assert.match(stderr, /outcome: unknown/);
+  });
+
+  test("say that somebody else answers", async () => {
+    const io = { fetch: () => Promise.resolve(new Response("hello", { status: 404 })) };
+    const { code, stderr } = await run(["restore", ...TO_W], { io });
+    assert.equal(code, 6);
+    assert.match(stderr, /it is no Tidemark sidecar/);
+  });
+});
+
+describe("append with --url", () => {
+  test("waits where the sidecar takes no more", () => {
+    let refusals = 3;
+    return withSidecar(async (options) => {
+      const { code, stdout, stderr } = await run(["append", ...TO_W], { ...options, stdin: "a\n" });
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /Appended 1 change /);
+      assert.equal(refusals, 0);
+    }, (request, app) => {
+      if (!isAppend(request) || refusals === 0) return app.fetch(request);
+      refusals--;
+      return Promise.resolve(problemResponse(new TidemarkError("backpressure", "Cannot append")));
+    });
+  });
+
+  test("repeats a lost answer at an offset, and is taken once", () => {
+    let lost = 2;
+    return withSidecar(async (options) => {
+      const args = ["append", ...TO_W, "--offset", "0"];
+      const { code, stderr } = await run(args, { ...options, stdin: "a\nb\n" });
+      assert.equal(code, 0, stderr);
+      const restored = await run(["restore", ...TO_W, "--at", "tail"], options);
+      assert.equal(restored.stdout, "a\nb\n");
+    }, async (request, app) => {
+      const answer = await app.fetch(request);
+      if (!isAppend(request) || lost === 0) return answer;
+      lost--;
+      throw new TypeError("connection reset");
+    });
+  });
+
+  test("does not repeat a lost answer without an offset: it might be taken twice", () =>
+    withSidecar(async (options) => {
+      const { code, stderr } = await run(["append", ...TO_W], { ...options, stdin: "a\n" });
+      assert.equal(code, 6);
+      assert.match(stderr, /nothing of this input was acknowledged/);
+      assert.match(stderr, /outcome: unknown/);
+    }, (request, app) => {
+      if (isAppend(request)) return Promise.reject(new TypeError("connection reset"));
+      return app.fetch(request);
+    }));
+});
+
+describe("restore with --url", () => {
+  /** Answers a restore with its body changed. */
+  function withBody(change: (bytes: Uint8Array) => Uint8Array) {
+    return async (request: Request, app: HttpApp): Promise<Response> => {
+      const answer = await app.fetch(request);
+      if (request.method !== "GET") return answer;
+      const bytes = new Uint8Array(await answer.arrayBuffer());
+      return new Response(change(bytes) as Uint8Array<ArrayBuffer>, answer);
+    };
+  }
+
+  const cuts: [string, (bytes: Uint8Array) => Uint8Array, RegExp][] = [
+    ["without its trailer", (bytes) => bytes.subarray(0, 12), /ends without its trailer/],
+    ["within a change", (bytes) => bytes.subarray(0, 4), /ends without its trailer/],
+    ["within its trailer", (bytes) => bytes.subarray(0, -3), /last item can't be read/],
+    ["with nothing", (bytes) => bytes.subarray(0, 0), /ends without its trailer/],
+    ["with a change missing", (bytes) => bytes.subarray(6), /its trailer says 2 changes/],
+  ];
+  for (const [name, change, message] of cuts) {
+    test(`does not take an answer ${name} for whole`, () =>
+      withSidecar(async (options) => {
+        await run(["append", ...TO_W], { ...options, stdin: "one\ntwo\n" });
+        const { code, stderr } = await run(["restore", ...TO_W, "--at", "tail"], options);
+        assert.equal(code, 6, stderr);
+        assert.match(stderr, message);
+      }, withBody(change)));
+  }
+
+  test("tells why the sidecar cut it short", () =>
+    withSidecar(async (options) => {
+      const { code, stderr } = await run(["restore", ...TO_W], options);
+      assert.equal(code, 8, stderr);
+      assert.match(stderr, /code: corrupt/);
+      assert.match(stderr, /block 3/);
+    }, () => {
+      // {"error": {"code": "corrupt", "detail": "block 3"}}
+      const item = "\xa1\x65error\xa2\x64code\x67corrupt\x66detail\x67block 3";
+      return Promise.resolve(
+        new Response(Uint8Array.from(item, (character) => character.charCodeAt(0))),
+      );
+    }));
+});

@@ -1,3 +1,4 @@
+/** Finds where a resume goes. Does not own: going there. @module */
 import { findCheckpoint } from "./checkpoint/checkpoint_list.ts";
 import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry, GenerationBody } from "./format/generation.ts";

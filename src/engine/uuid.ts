@@ -1,3 +1,4 @@
+/** Uuids of version 7, from the clock and chance that are passed in. @module */
 import { v7 } from "uuid";
 import type { Clock } from "./port/clock.ts";
 import type { Random } from "./port/random.ts";

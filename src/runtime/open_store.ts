@@ -1,3 +1,4 @@
+/** Opens stores with the ports of the runtime: the one way into the engine for those who import it. @module */
 import { fileURLToPath } from "node:url";
 import { resolve } from "node:path";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";

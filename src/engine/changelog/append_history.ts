@@ -1,3 +1,4 @@
+/** Owns: which appends are remembered, and for how long. Does not own: stored changes. @module */
 import { xxh64 } from "../../../wasm/mod.ts";
 import type { EncodedChanges } from "../types.ts";
 

@@ -1,3 +1,4 @@
+/** The order of change files. @module */
 import type { ChangeFileName } from "../paths.ts";
 
 /** A place in the order of change files. */

@@ -1,3 +1,4 @@
+/** What headers say of the files before them: how far each counts. @module */
 import type { Predecessor } from "../format/change_file.ts";
 import type { ChangeFileName } from "../paths.ts";
 

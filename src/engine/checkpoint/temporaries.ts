@@ -1,3 +1,4 @@
+/** Tidies up what writes of owners that are gone left behind. Owns: whose names may go. Does not own: how they are made. @module */
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { JobPlace } from "./catalog_read.ts";

@@ -15,7 +15,7 @@ const LOCK_EX_NB = 2 | 4;
 
 /** C libraries, by platform: the GNU one, then musl's. */
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
-  linux: ["libc.so.6", "libc.so", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"],
+  linux: ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"],
   darwin: ["libSystem.B.dylib"],
 };
 

@@ -25,6 +25,7 @@ interface DenoFile {
   syncData(): Promise<void>;
   sync(): Promise<void>;
   stat(): Promise<DenoFileInfo>;
+  statSync(): DenoFileInfo;
   tryLockSync(exclusive: boolean): boolean;
   close(): void;
 }
@@ -185,20 +186,15 @@ export class DenoFileSystem extends NodeFileSystem {
       );
     }
     // Deno takes no flag against following a link: look before, and compare after.
-    const named = await this.stat(path);
+    const named = this.statSync(path);
     if (named?.type === "symlink") throw linkError(path);
-    const handle = new DenoFileHandle(
-      await this.#deno.open(path, { read: true, write: mode === "update" }),
-    );
-    const opened = await handle.stat();
-    if (named !== undefined && opened.identity !== named.identity) {
-      const now = await this.stat(path);
-      if (now?.identity !== opened.identity) {
-        await handle.close();
-        throw linkError(path);
-      }
+    const file = await this.#deno.open(path, { read: true, write: mode === "update" });
+    const { identity } = statOf(file.statSync());
+    if (named?.identity !== identity && this.statSync(path)?.identity !== identity) {
+      file.close();
+      throw linkError(path);
     }
-    return handle;
+    return new DenoFileHandle(file);
   }
 
   override async mkdir(path: string): Promise<void> {

@@ -4,7 +4,15 @@ import os from "node:os";
 import process from "node:process";
 import type { ProcessInfo } from "../engine/port/process_info.ts";
 
-const UNSEEN = new Set(["ENOENT", "ESRCH", "EACCES", "EPERM", "EINVAL", "NotCapable"]);
+const UNSEEN = new Set([
+  "ENOENT",
+  "ESRCH",
+  "EACCES",
+  "EPERM",
+  "EINVAL",
+  "ERR_SYSTEM_ERROR",
+  "NotCapable",
+]);
 
 /** What the kernel says; undefined where it has no such entry, or where it may not be seen. */
 function readIfSeen(read: () => string): string | undefined {
@@ -26,7 +34,7 @@ function readProcessStat(processId: number): { state: string; startTicks: string
 }
 
 function userName(): string {
-  const uid = process.getuid?.() ?? -1;
+  const uid = readIfSeen(() => String(process.getuid?.() ?? "no uid")) ?? "unknown uid";
   // A user id without an entry in the password file is common in containers.
   const name = readIfSeen(() => os.userInfo().username) ?? "user";
   return `${name} (${uid})`;
@@ -53,7 +61,7 @@ function isRunning(processId: number): boolean | undefined {
 export function systemProcessInfo(): ProcessInfo {
   // Process ids mean something within one namespace only.
   const namespace = readIfSeen(() => fs.readlinkSync("/proc/self/ns/pid")) ?? "";
-  const hostName = os.hostname();
+  const hostName = readIfSeen(() => os.hostname()) ?? "unknown";
   const own = readProcessStat(process.pid);
   return {
     hostName,

@@ -14,10 +14,14 @@ export interface PosixPorts {
   readonly logger: Logger;
 }
 
+/** Name of an error when the runtime itself, not the system, forbids a call; it has no errno. */
+export const NOT_CAPABLE = "NotCapable";
+
 /** Name of the errno that an error of the file-system port carries. */
 export function errnoOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : undefined;
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
+  if (typeof code === "string") return code;
+  return name === NOT_CAPABLE ? NOT_CAPABLE : undefined;
 }
 
 /** Removes a temporary name that is of no more use; what can't be removed is left to the sweep. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { type ErrorCode, type Outcome, TidemarkError } from "../errors.ts";
-import { errnoOf, type PosixPorts } from "./_posix_context.ts";
+import { errnoOf, NOT_CAPABLE, type PosixPorts } from "./_posix_context.ts";
 
 const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
   ENOSPC: "storage-full",
@@ -12,13 +12,12 @@ const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
   EACCES: "storage-denied",
   EPERM: "storage-denied",
   EROFS: "storage-denied",
-  NotCapable: "storage-denied",
+  [NOT_CAPABLE]: "storage-denied",
   ELOOP: "symbolic-link",
 };
 
 const REASON_OF_ERRNO: Readonly<Record<string, string>> = {
   EROFS: "the file system is mounted read-only; mount it writable, or choose another store folder",
-  NotCapable: "the runtime was not given the permission; allow reading and writing of this path",
   ELOOP: "it is a symbolic link; put the file or folder itself in its place",
   EMFILE: "the process has too many open files; raise its limit (ulimit -n)",
   ENFILE: "the machine has too many open files",
@@ -111,12 +110,17 @@ function reasonOf(
   }
   const known = errno === undefined ? undefined : REASON_OF_ERRNO[errno];
   if (known !== undefined) return `${known} (${errno}, as user ${ports.process.user})`;
+  if (errno === NOT_CAPABLE) return `the runtime was not given the permission: ${textOf(error)}`;
   if (code === "storage-denied") {
     return `user ${ports.process.user} may not (${errno}); give that user read and write ` +
       `access to it and to its folder, or run as its owner`;
   }
-  const text = error instanceof Error ? error.message : String(error);
+  const text = textOf(error);
   return errno === undefined ? `an unexpected error: ${text}` : `the file system says ${text}`;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function isMissing(ports: PosixPorts, root: string): Promise<boolean> {

@@ -5,7 +5,7 @@
  */
 import { TidemarkError } from "../errors.ts";
 import { temporaryName } from "./_keys.ts";
-import { discardTemporary, errnoOf, type PosixPorts } from "./_posix_context.ts";
+import { discardTemporary, errnoOf, NOT_CAPABLE, type PosixPorts } from "./_posix_context.ts";
 import { explainPosixError, type FailedCall } from "./_posix_error.ts";
 import type { PosixFolders } from "./_posix_folders.ts";
 
@@ -88,7 +88,7 @@ async function syncAncestors(ports: PosixPorts, root: string): Promise<void> {
       await ports.fileSystem.syncDirectory(path);
     } catch (error) {
       const errno = errnoOf(error);
-      const isOthers = errno === "EACCES" || errno === "EPERM" || errno === "NotCapable" ||
+      const isOthers = errno === "EACCES" || errno === "EPERM" || errno === NOT_CAPABLE ||
         errno === "EROFS" || errno === "EINVAL";
       if (!isOthers) throw error;
       // A folder that we may not even read, or that can't be synced, is one that we did not make.

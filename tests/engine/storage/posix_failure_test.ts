@@ -265,6 +265,18 @@ describe("PosixBackend that may not", () => {
     }
   });
 
+  test("names the permission that the runtime lacks", async () => {
+    const disk = new ForgettingDisk();
+    const fileSystem = disk.fileSystem();
+    fileSystem.statFileSystem = () => {
+      const error = new Error('Requires sys access to "statfs"');
+      error.name = "NotCapable";
+      return Promise.reject(error);
+    };
+    const error = await rejectsWith(() => preparedPosixOn(disk, { fileSystem }), "storage-denied");
+    assert.match(error.message, /was not given the permission: Requires sys access to "statfs"/);
+  });
+
   test("a pin whose look-up fails says so", async () => {
     const { disk, backend } = await prepared();
     const pinned = await backend.pin("jobs/j/other");

@@ -149,9 +149,12 @@ describe("PosixBackend.lock of an owner without kernel lock", () => {
     const machine = new Machine();
     const owner = machine.start(false);
     await owner.backend.lock(KEY);
-    machine.processes.kill({ ...machine.processes.start(), processId: 100 });
     const rival = machine.start(false, { seesOthers: false });
     await rejectsWith(() => rival.backend.lock(KEY), "job-busy");
+    owner.kill();
+    await rejectsWith(() => rival.backend.lock(KEY), "job-busy");
+    machine.clock.advanceSync(3 * LOCK_REFRESH_MS + 1);
+    await rival.backend.lock(KEY);
   });
 
   test("is dead when its process id is another's", async () => {

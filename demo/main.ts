@@ -37,9 +37,14 @@ const { values } = parseArgs({
     megabytes: { type: "string", default: "4" },
   },
 });
+const cli = CLI_OF_RUNTIME[values.runtime];
+if (cli === undefined) {
+  const names = Object.keys(CLI_OF_RUNTIME).join(", ");
+  throw new RangeError(`Cannot run the sidecar under "${values.runtime}": the choice is ${names}`);
+}
 const folder = await mkdtemp(join(tmpdir(), "tidemark-demo-"));
 try {
-  await demonstrate(Number(values.seed), values.runtime, Number(values.megabytes));
+  await demonstrate(Number(values.seed), Number(values.megabytes));
   await rm(folder, { recursive: true });
 } catch (error) {
   console.error(error);
@@ -47,12 +52,7 @@ try {
   process.exit(1);
 }
 
-async function demonstrate(seed: number, runtime: string, size: number): Promise<void> {
-  const cli = CLI_OF_RUNTIME[runtime];
-  if (cli === undefined) {
-    const names = Object.keys(CLI_OF_RUNTIME).join(", ");
-    throw new RangeError(`Cannot run the sidecar under "${runtime}": the choice is ${names}`);
-  }
+async function demonstrate(seed: number, size: number): Promise<void> {
   const screen = new Screen();
   screen.title("Tidemark: a word count that survives kill -9");
 
@@ -72,7 +72,7 @@ async function demonstrate(seed: number, runtime: string, size: number): Promise
   const supervisor = new Supervisor({ cli, store, textPath, lineCount, screen });
   await supervisor.run(planKills(seed));
 
-  const found = await restoreCounts(cli, store);
+  const found = await restoreCounts(store);
   compareCounts(found, countWords(text));
   screen.say("equal", `${thousands(found.size)} words on disk, each as often as counted in one go`);
 
@@ -90,7 +90,7 @@ async function demonstrate(seed: number, runtime: string, size: number): Promise
     [
       "kills",
       `${kills.sidecar + kills.pipeline}`,
-      `sidecar (${runtime}) ${kills.sidecar}, pipeline ${kills.pipeline}`,
+      `sidecar (${values.runtime}) ${kills.sidecar}, pipeline ${kills.pipeline}`,
     ],
     ["repeated requests", `${progress.repeatedRequests}`, "unanswered when the sidecar was killed"],
     ["time", `${(screen.elapsedMs / 1000).toFixed(1)} s`],
@@ -98,10 +98,7 @@ async function demonstrate(seed: number, runtime: string, size: number): Promise
 }
 
 /** Reads the newest checkpoint back from disk by the command line; no sidecar runs any more. */
-async function restoreCounts(
-  cli: readonly string[],
-  store: string,
-): Promise<Map<string, number>> {
+async function restoreCounts(store: string): Promise<Map<string, number>> {
   const [program, ...args] = cli;
   const what = ["--store", store, "--job", "word-count", "--writer", "counts"];
   const { stdout } = await promisify(execFile)(

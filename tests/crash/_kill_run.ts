@@ -17,32 +17,9 @@ import {
 import { JobClient, jsonOf, type ShownJob, type ShownWriter } from "./_client.ts";
 import { WriterHistory } from "./_history.ts";
 import { deckOfKills, type Kill, Pace } from "./_kill_deck.ts";
+import { KillReport, missedAims } from "./_kill_report.ts";
 import { type AskedCheckpoint, Load, WRITERS } from "./_load.ts";
 import { run, Sidecar } from "./_process.ts";
-
-/** What a run saw. Of kills, one can hit several things. */
-export class KillReport {
-  kills = 0;
-  /** Kills that left at least one append without an answer. */
-  appendHits = 0;
-  /** Kills that left a checkpoint without an answer. */
-  checkpointHits = 0;
-  /** Kills that left a resume without an answer. */
-  resumeHits = 0;
-  /** Kills while the job was opened after a kill: the request that opened it had no answer. */
-  recoveryHits = 0;
-  /** Kills before the sidecar listened. */
-  startHits = 0;
-  /** Appends and checkpoints that were acknowledged. */
-  appends = 0;
-  checkpoints = 0;
-  /** Appends, checkpoints and resumes that had taken effect although their answers were lost. */
-  appendsKept = 0;
-  checkpointsKept = 0;
-  resumesKept = 0;
-  /** Resumes that were answered. */
-  resumes = 0;
-}
 
 /** Options of {@link runKills}. */
 export interface KillOptions {
@@ -74,6 +51,7 @@ const LOAD_MS_MAX = 600;
 const APPENDS_MAX = 100;
 const CHECKPOINTS_MAX = 2;
 const RESUME_SHARE = 0.35;
+const MORE_KILLS_MAX = 20;
 
 class KillRun implements AsyncDisposable {
   readonly #options: KillOptions;
@@ -100,12 +78,19 @@ class KillRun implements AsyncDisposable {
 
   async run(): Promise<KillReport> {
     await this.#create();
-    for (const kill of deckOfKills(this.#options.kills, this.#random)) {
-      await this.#kill(kill);
-      this.#report.kills++;
-    }
+    for (const kill of deckOfKills(this.#options.kills, this.#random)) await this.#kill(kill);
+    await this.#killMore();
     await this.#finish();
     return this.#report;
+  }
+
+  /** A kill can come too late; as long as too few have hit, there are more. */
+  async #killMore(): Promise<void> {
+    for (let more = 0; more < MORE_KILLS_MAX; more++) {
+      const [missed] = missedAims(this.#report, this.#options.kills);
+      if (missed === undefined) return;
+      await this.#kill(missed.kill);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,6 +105,7 @@ class KillRun implements AsyncDisposable {
   }
 
   async #kill(kill: Kill): Promise<void> {
+    this.#report.kills++;
     switch (kill) {
       case "start":
         return await this.#killStart();

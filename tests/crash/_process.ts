@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -26,35 +26,25 @@ export const THIS_RUNTIME: Runtime = process.versions.deno !== undefined
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const NODE = THIS_RUNTIME === "node" ? process.execPath : "node";
 const BIN = join(ROOT, "node_modules", ".bin");
-const CLI = join("src", "cli", "main.ts");
 
-/** The command line of a program of this repository under a runtime; its arguments follow. */
-export function command(runtime: Runtime, program: string): string[] {
-  switch (runtime) {
-    case "deno":
-      return [join(BIN, "deno"), "run", "-A", "--quiet", program];
-    case "bun":
-      return [join(BIN, "bun"), program];
-    case "node":
-      return [NODE, "--import", "tsx", program];
-  }
-}
-
-/** The command line of Tidemark under a runtime. */
-export function cli(runtime: Runtime): string[] {
-  return command(runtime, CLI);
-}
+/** Tidemark's command line. */
+export const CLI = join("src", "cli", "main.ts");
 
 /**
- * The command line of Tidemark, quick to start. Node takes longer to translate the sources than to run them, so for
- * Node they are bundled first, into `folder`.
+ * Makes the command line of a program of this repository under a runtime; its arguments follow. Node takes longer to
+ * translate the sources than to run them, so for Node they are bundled first, into `folder`.
  */
-export async function quickCli(runtime: Runtime, folder: string): Promise<string[]> {
-  if (runtime !== "node") return cli(runtime);
-  const bundle = join(folder, "tidemark.mjs");
-  const build = ["build", CLI, "--target=node", "--format=esm", `--outfile=${bundle}`];
-  const { code, stderr } = await run([join(BIN, "bun"), ...build]);
-  if (code !== 0) throw new Error(`Cannot bundle ${CLI}: ${stderr}`);
+export async function prepare(
+  runtime: Runtime,
+  program: string,
+  folder: string,
+): Promise<string[]> {
+  if (runtime === "deno") return [join(BIN, "deno"), "run", "-A", "--quiet", program];
+  if (runtime === "bun") return [join(BIN, "bun"), program];
+  const bundle = join(folder, basename(program).replace(/\.ts$/, ".mjs"));
+  const flags = ["--target=node", "--format=esm", `--outfile=${bundle}`];
+  const { code, stderr } = await run([join(BIN, "bun"), "build", program, ...flags]);
+  if (code !== 0) throw new Error(`Cannot bundle ${program}: ${stderr}`);
   return [NODE, bundle];
 }
 
@@ -65,6 +55,13 @@ export interface Ended {
   readonly stdout: string;
   readonly stderr: string;
 }
+
+const running = new Set<RunningProcess>();
+
+// Also a test that ran out of time leaves no process behind.
+process.on("exit", () => {
+  for (const child of running) child.signal("SIGKILL");
+});
 
 /** A running process. `await using` kills it. */
 export class RunningProcess implements AsyncDisposable {
@@ -79,7 +76,11 @@ export class RunningProcess implements AsyncDisposable {
     const [program, ...args] = command;
     const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
-    child.once("exit", () => this.#isGone = true);
+    running.add(this);
+    child.once("exit", () => {
+      this.#isGone = true;
+      running.delete(this);
+    });
     createInterface({ input: child.stdout }).on("line", (line) => {
       this.#stdout.push(line);
       onLine(line);

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { JobClient, jsonOf } from "./_client.ts";
 import { changeAt, encodeChanges, MEDIA_TYPES } from "./_content.ts";
 import { withTemporaryFolder } from "./_folder.ts";
-import { cli, type Ended, run, type Runtime, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import { CLI, type Ended, prepare, run, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
 
 const JOB = "read-beside";
 const WRITER = "w0";
@@ -22,14 +22,15 @@ for (const reader of RUNTIMES) {
   test(name, { timeout: TIMEOUT_MS }, async () => {
     await withTemporaryFolder(async (folder) => {
       const store = join(folder, "store");
-      await using sidecar = Sidecar.serve(cli(THIS_RUNTIME), store);
+      const serve = await prepare(THIS_RUNTIME, CLI, folder);
+      await using sidecar = Sidecar.serve(serve, store);
       const client = new JobClient(await sidecar.url, JOB);
       await client.ask("PUT", "", {});
       await append(client, 0, CHECKPOINTED);
       const { uuid } = await client.ask<{ uuid: string }>("POST", "/checkpoints", {});
       await append(client, CHECKPOINTED, TAIL);
 
-      await assertReads(reader, store, uuid);
+      await assertReads(await prepare(reader, CLI, folder), store, uuid);
       // The sidecar still owns the job, and goes on where it was.
       await append(client, TAIL, TAIL + 1);
     });
@@ -49,7 +50,7 @@ function changesBetween(from: number, to: number): ReturnType<typeof changeAt>[]
   return Array.from({ length: to - from }, (_, index) => changeAt(WRITER, 0, from + index));
 }
 
-async function assertReads(runtime: Runtime, store: string, uuid: string): Promise<void> {
+async function assertReads(cli: readonly string[], store: string, uuid: string): Promise<void> {
   const ofJob = ["--store", store, "--job", JOB];
   const restore = ["restore", ...ofJob, "--writer", WRITER, "--format", "lines", "--at"];
   const changelog = join(store, "jobs", JOB, "changelog", "main");
@@ -61,7 +62,7 @@ async function assertReads(runtime: Runtime, store: string, uuid: string): Promi
     [...restore, "tail"],
     ["verify", ...ofJob],
     ["inspect", join(changelog, changeFile)],
-  ], (args) => run([...cli(runtime), ...args]));
+  ], (args) => run([...cli, ...args]));
 
   assert.match(jobs.stdout, new RegExp(JOB));
   assert.match(checkpoints.stdout, new RegExp(uuid));

@@ -10,7 +10,7 @@ import { describe, test } from "node:test";
 import { openStore } from "../../mod.ts";
 import { JobClient, problemCode } from "./_client.ts";
 import { listFolder, withTemporaryFolder } from "./_folder.ts";
-import { cli, run, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import { CLI, prepare, run, Sidecar, THIS_RUNTIME } from "./_process.ts";
 
 const JOB = "precious";
 const TIMEOUT_MS = 60_000;
@@ -84,8 +84,9 @@ test(TOLD, { timeout: TIMEOUT_MS }, async () => {
     const store = join(temporary, "store");
     const folder = await makeDamaged(store, DAMAGES["without any generation"]);
     const before = await listFolder(folder);
+    const cli = await prepare(THIS_RUNTIME, CLI, temporary);
     {
-      await using sidecar = Sidecar.serve(cli(THIS_RUNTIME), store);
+      await using sidecar = Sidecar.serve(cli, store);
       const client = new JobClient(await sidecar.url, JOB);
       const asking: readonly [method: string, path: string][] = [
         ["GET", ""],
@@ -101,7 +102,7 @@ test(TOLD, { timeout: TIMEOUT_MS }, async () => {
     }
     for (const verb of ["checkpoint", "resume", "verify"]) {
       const { code, stderr } = await run([
-        ...cli(THIS_RUNTIME),
+        ...cli,
         verb,
         "--store",
         store,

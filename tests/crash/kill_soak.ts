@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { withTemporaryFolder } from "./_folder.ts";
 import { checkReport, describeReport } from "./_kill_report.ts";
 import { runKills } from "./_kill_run.ts";
-import { quickCli, RUNTIMES } from "./_process.ts";
+import { CLI, prepare, RUNTIMES } from "./_process.ts";
 
 const KILLS_PER_STORE = 50;
 
@@ -37,10 +37,10 @@ for (let index = 0; index < stores; index++) {
     console.log(`sidecar on ${runtime}, seed ${seed}, store ${index + 1} of ${stores}`);
     await withTemporaryFolder(async (folder) => {
       const store = join(folder, "store");
-      const cli = await quickCli(runtime, folder);
+      const cli = await prepare(runtime, CLI, folder);
       const report = await runKills({ cli, store, seed, kills: KILLS_PER_STORE });
       console.log(describeReport(report));
-      checkReport(report);
+      checkReport(report, KILLS_PER_STORE);
     });
   }
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { withTemporaryFolder } from "./_folder.ts";
 import { checkReport, describeReport } from "./_kill_report.ts";
 import { runKills } from "./_kill_run.ts";
-import { quickCli, THIS_RUNTIME } from "./_process.ts";
+import { CLI, prepare, THIS_RUNTIME } from "./_process.ts";
 
 const KILLS = 50;
 const SEED_COUNT = 2 ** 31;
@@ -17,10 +17,10 @@ test(`a sidecar on ${THIS_RUNTIME}, killed again and again, loses nothing acknow
   await withTemporaryFolder(async (folder) => {
     const store = join(folder, "store");
     try {
-      const cli = await quickCli(THIS_RUNTIME, folder);
+      const cli = await prepare(THIS_RUNTIME, CLI, folder);
       const report = await runKills({ cli, store, seed, kills: KILLS });
       console.log(`sidecar on ${THIS_RUNTIME}, seed ${seed}\n${describeReport(report)}`);
-      checkReport(report);
+      checkReport(report, KILLS);
     } catch (error) {
       const message = error instanceof Error ? error.message : error;
       throw new Error(`seed ${seed}: ${message}`, { cause: error });

@@ -12,9 +12,9 @@ import { positionOf } from "./_checks.ts";
 import { withTemporaryFolder } from "./_folder.ts";
 import { WriterHistory } from "./_history.ts";
 import {
-  cli,
-  command,
+  CLI,
   deferred,
+  prepare,
   run,
   type Runtime,
   RUNTIMES,
@@ -37,51 +37,52 @@ for (const successor of RUNTIMES) {
     `an owner on ${THIS_RUNTIME}, stopped and replaced by ${successor}, acknowledges nothing`;
   test(name, { timeout: TIMEOUT_MS }, async () => {
     await withTemporaryFolder(async (folder) => {
-      await contest(join(folder, "store"), successor);
+      await contest(folder, successor);
     });
   });
 }
 
-async function contest(store: string, successor: Runtime): Promise<void> {
-  await using first = Sidecar.serve(cli(THIS_RUNTIME), store);
+async function contest(folder: string, successor: Runtime): Promise<void> {
+  const store = join(folder, "store");
+  await using first = Sidecar.serve(await prepare(THIS_RUNTIME, CLI, folder), store);
   const firstClient = new JobClient(await first.url, JOB);
   await firstClient.ask("PUT", "", {});
   const histories = WRITERS.map((writer) => new WriterHistory(writer));
 
+  const takeOverCommand = await prepare(successor, SUCCESSOR, folder);
   const feed = new Feed(firstClient, histories);
   await feed.acknowledged(APPENDS_BEFORE_STOP);
   first.process.signal("SIGSTOP");
 
-  await using second = new Sidecar([...command(successor, SUCCESSOR), store, JOB]);
+  await using second = new Sidecar([...takeOverCommand, store, JOB]);
   const secondClient = new JobClient(await second.url, JOB);
   const inherited = await takeOver(secondClient, histories);
-  const takenOverAt = inherited.map(({ sent }) => sent);
+  feed.takenOverAt = new Map(inherited.map(({ writer, sent }) => [writer, sent]));
   await publishGenerations(secondClient, inherited);
 
   first.process.signal("SIGCONT");
   const codes = (await feed.refusals).map(refusalCode);
   assert.ok(codes.includes("fenced"), `refusals of the appends in flight: ${codes}`);
-  for (const [index, { writer, acknowledged }] of histories.entries()) {
-    // Below it are answers that were on their way when the first owner was stopped: what they acknowledge was taken over.
-    const end = takenOverAt[index];
-    assert.ok(
-      acknowledged <= end,
-      `${writer} acknowledged to ${acknowledged}, taken over at ${end}`,
-    );
-  }
   await assertNothingAccepted(firstClient, histories);
-  await first.end();
+  const retired = await first.end();
+  assert.equal(retired.code, 0, retired.stderr);
 
   await publishGenerations(secondClient, inherited);
   await assertTails(secondClient, inherited);
   const ended = await second.end();
   assert.equal(ended.code, 0, ended.stderr);
-  const verified = await run([...cli(successor), "verify", "--store", store, "--job", JOB]);
+  const cli = await prepare(successor, CLI, folder);
+  const verified = await run([...cli, "verify", "--store", store, "--job", JOB]);
   assert.equal(verified.code, 0, verified.stderr);
 }
 
 /** Clients of the first owner: one per writer, each goes on until it is refused. */
 class Feed {
+  /**
+   * Where the second owner took each writer over. An answer that was on its way when the first owner was stopped may
+   * still come; what it acknowledges was taken over.
+   */
+  takenOverAt: ReadonlyMap<string, number> = new Map();
   readonly refusals: Promise<readonly (Answer | undefined)[]>;
   #count = 0;
   #onAnswer: () => void = () => {};
@@ -104,6 +105,12 @@ class Feed {
     for (;;) {
       const answer = await append(client, history, FIRST_OWNER);
       if (answer === undefined || answer.status >= 300) return answer;
+      const { writer, acknowledged } = history;
+      const end = this.takenOverAt.get(writer) ?? Infinity;
+      assert.ok(
+        acknowledged <= end,
+        `${writer} acknowledged ${acknowledged}, taken over at ${end}`,
+      );
       this.#count++;
       this.#onAnswer();
     }

@@ -1,0 +1,104 @@
+/**
+ * The command line as a process, on the runtime that runs the test.
+ * @module
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { dirname, join } from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** Root of the checkout. */
+export const ROOT: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+const MAIN = join(ROOT, "src/cli/main.ts");
+
+/** The runtime that runs this test. */
+export const RUNTIME: "deno" | "bun" | "node" = process.versions.deno !== undefined
+  ? "deno"
+  : process.versions.bun !== undefined
+  ? "bun"
+  : "node";
+
+/** The command line of Tidemark on this runtime. */
+export const TIDEMARK: readonly string[] = {
+  deno: [process.execPath, "run", "-A", "--quiet", MAIN],
+  bun: [process.execPath, MAIN],
+  node: [process.execPath, join(ROOT, "bin/tidemark.mjs")],
+}[RUNTIME];
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A process under way; `await using` kills it. */
+export class Running implements AsyncDisposable {
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  #output = { stdout: "", stderr: "" };
+  #watchers: (() => void)[] = [];
+  #isGone = false;
+
+  constructor(command: readonly string[], cwd: string = ROOT) {
+    const [program, ...args] = command;
+    const child = spawn(program, args, { cwd, stdio: ["pipe", "pipe", "pipe"] });
+    this.#child = child;
+    child.once("exit", () => this.#isGone = true);
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        this.#output[name] += text;
+        for (const watcher of this.#watchers) watcher();
+      });
+    }
+    this.ended = once(child, "close").then(([code]) => ({ code, ...this.#output }));
+  }
+
+  /** Waits until an output matches; fails when the process ends before. */
+  async said(name: "stdout" | "stderr", pattern: RegExp): Promise<RegExpExecArray> {
+    const found = new Promise<RegExpExecArray>((resolve) => {
+      const look = (): void => {
+        const match = pattern.exec(this.#output[name]);
+        if (match !== null) resolve(match);
+      };
+      this.#watchers.push(look);
+      look();
+    });
+    const ended = this.ended.then(({ code, stdout, stderr }) => {
+      throw new Error(`Ended with ${code} before it said ${pattern}: ${stdout}${stderr}`);
+    });
+    return await Promise.race([found, ended]);
+  }
+
+  /** Writes to its standard input. */
+  write(text: string): void {
+    this.#child.stdin!.write(text);
+  }
+
+  /** Ends its standard input. */
+  end(text = ""): void {
+    this.#child.stdin!.end(text);
+  }
+
+  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void {
+    // Not by the child's own method: Deno then reports the signal in place of the exit code.
+    if (!this.#isGone) process.kill(this.#child.pid!, name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.signal("SIGKILL");
+    await this.ended;
+  }
+}
+
+/** Runs a command to its end. */
+export async function execute(
+  command: readonly string[],
+  options: { stdin?: string; cwd?: string } = {},
+): Promise<Ended> {
+  await using running = new Running(command, options.cwd);
+  running.end(options.stdin);
+  return await running.ended;
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { VERSION } from "../../src/engine/version.ts";
+import { execute, ROOT, Running, RUNTIME } from "./_process.ts";
+import { withFolder } from "./_run.ts";
+
+const TO_W = ["--job", "j", "--writer", "w"];
+
+/** Builds the binary as `npm run build:binary` does, into another folder. */
+async function buildBinary(folder: string): Promise<string> {
+  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  const [bun, ...words] = scripts["build:binary"].split(" ");
+  assert.equal(bun, "bun");
+  const path = join(folder, "tidemark");
+  const args = words.map((word: string) => word.replace(/^--outfile=.*/, `--outfile=${path}`));
+  const built = await execute([join(ROOT, "node_modules/.bin/bun"), ...args]);
+  assert.equal(built.code, 0, built.stderr);
+  return path;
+}
+
+const skip = RUNTIME === "deno" && "built once under Bun and once under Node";
+
+test(
+  "the single binary serves, appends and restores in an empty folder",
+  { skip },
+  () =>
+    withFolder(async (folder) => {
+      const tidemark = await buildBinary(folder);
+      const cwd = join(folder, "empty");
+      await mkdir(cwd);
+      const version = await execute([tidemark, "--version"], { cwd });
+      assert.equal(version.stdout, `tidemark ${VERSION}\n`, version.stderr);
+      const stdin = "one\ntwo\n";
+      const local = await execute([tidemark, "append", ...TO_W], { cwd, stdin });
+      assert.equal(local.code, 0, local.stderr);
+      await using sidecar = new Running([tidemark, "serve", "--listen", "127.0.0.1:0"], cwd);
+      const [url] = await sidecar.said("stdout", /http:\/\/127\.0\.0\.1:\d+/);
+      const remote = await execute([tidemark, "append", "--url", url, ...TO_W], { cwd, stdin });
+      assert.match(remote.stdout, /next offset 4/, remote.stderr);
+      sidecar.signal("SIGTERM");
+      assert.equal((await sidecar.ended).code, 0);
+      const restored = await execute([tidemark, "restore", ...TO_W, "--at", "tail"], { cwd });
+      assert.equal(restored.stdout, stdin.repeat(2), restored.stderr);
+    }),
+);

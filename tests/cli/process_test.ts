@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { VERSION } from "../../src/engine/version.ts";
+import { execute, ROOT, Running, TIDEMARK } from "./_process.ts";
+import { withFolder } from "./_run.ts";
+
+const TO_W = ["--job", "j", "--writer", "w"];
+
+async function tailOf(store: string): Promise<string> {
+  const restore = ["restore", "--store", store, ...TO_W, "--at", "tail"];
+  const { code, stdout, stderr } = await execute([...TIDEMARK, ...restore]);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function withSidecar(
+  use: (sidecar: Running, url: string, store: string) => Promise<void>,
+  ...flags: string[]
+): Promise<void> {
+  await withFolder(async (folder) => {
+    const store = join(folder, "store");
+    const serve = ["serve", "--store", store, "--listen", "127.0.0.1:0", ...flags];
+    await using sidecar = new Running([...TIDEMARK, ...serve]);
+    const [url] = await sidecar.said("stdout", /http:\/\/127\.0\.0\.1:\d+/);
+    await use(sidecar, url, store);
+  });
+}
+
+describe("tidemark serve", () => {
+  test("says where it made the store, and at SIGTERM flushes what was buffered and closes", () =>
+    withSidecar(async (sidecar, url, store) => {
+      await sidecar.said("stderr", new RegExp(`Created store ${store}`));
+      await fetch(`${url}/v1/jobs/j`, { method: "PUT" });
+      const answer = await fetch(`${url}/v1/jobs/j/writers/w/changes?ack=buffered`, {
+        method: "POST",
+        headers: { "content-type": "application/x-ndjson" },
+        body: '{"data":"one"}\n{"data":"two"}\n',
+      });
+      assert.equal((await answer.json()).ack, "buffered");
+      sidecar.signal("SIGTERM");
+      const { code, stderr } = await sidecar.ended;
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, /Closed/);
+      assert.equal(await tailOf(store), "one\ntwo\n");
+    }));
+
+  test("ends at once at the second signal", () =>
+    withSidecar(
+      async (sidecar, url) => {
+        const changes = `${url}/v1/jobs/j/writers/w/changes`;
+        await fetch(`${url}/v1/jobs/j`, { method: "PUT" });
+        const appended = await fetch(changes, {
+          method: "POST",
+          headers: { "content-type": "application/x-ndjson" },
+          body: `{"data":"${"x".repeat(999)}"}\n`.repeat(32_000),
+        });
+        assert.equal(appended.status, 200);
+        // An answer that nobody reads holds the sidecar open.
+        const abort = new AbortController();
+        const held = await fetch(`${changes}?at=tail`, { signal: abort.signal });
+        assert.equal(held.status, 200);
+        sidecar.signal("SIGTERM");
+        await sidecar.said("stderr", /Closing/);
+        sidecar.signal("SIGINT");
+        assert.equal((await sidecar.ended).code, 130);
+        abort.abort();
+      },
+      "--shutdown-ms-max",
+      "600000",
+    ));
+
+  test("fails when its address is taken, and leaves no lock", () =>
+    withSidecar(async (_sidecar, url) => {
+      await withFolder(async (folder) => {
+        const listen = ["--listen", new URL(url).host, "--store", join(folder, "store")];
+        const { code, stderr } = await execute([...TIDEMARK, "serve", ...listen]);
+        assert.equal(code, 6);
+        assert.match(stderr, /Cannot listen on 127\.0\.0\.1:\d+: /);
+      });
+    }));
+});
+
+describe("tidemark as a process", () => {
+  test("appends what is piped in and restores it", () =>
+    withFolder(async (folder) => {
+      const store = join(folder, "store");
+      const stdin = Array.from({ length: 20_000 }, (_, n) => `line ${n}\n`).join("");
+      const append = [...TIDEMARK, "append", "--store", store, ...TO_W];
+      const { code, stdout, stderr } = await execute(append, { stdin });
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /Appended 20000 changes/);
+      assert.equal((await tailOf(store)) === stdin, true);
+      const restore = [...TIDEMARK, "restore", "--store", store, ...TO_W, "--at", "tail"];
+      const head = await execute([
+        "sh",
+        "-c",
+        '("$@"; echo "code $?" >&2) | head -n 1',
+        "sh",
+        ...restore,
+      ]);
+      assert.deepEqual([head.stdout, head.stderr], ["line 0\n", "code 0\n"]);
+    }));
+
+  test("says what it took when a signal ends an append whose input is open", () =>
+    withFolder(async (folder) => {
+      const store = join(folder, "store");
+      await using append = new Running([...TIDEMARK, "append", "--store", store, ...TO_W]);
+      append.write("one\ntwo\nthr");
+      await append.said("stderr", /Created store/);
+      append.signal("SIGINT");
+      const { code, stdout, stderr } = await append.ended;
+      assert.equal(code, 130, stderr);
+      // The signal may come before the input does; a line that is cut is never taken.
+      if (stdout.startsWith("Nothing to append")) return;
+      assert.match(stdout, /^Appended 2 changes/);
+      assert.equal(await tailOf(store), "one\ntwo\n");
+    }));
+
+  test("runs by its name in the checkout", async () => {
+    const { code, stdout, stderr } = await execute([
+      "node",
+      join(ROOT, "bin/tidemark.mjs"),
+      "--version",
+    ]);
+    assert.deepEqual([code, stdout], [0, `tidemark ${VERSION}\n`], stderr);
+  });
+});

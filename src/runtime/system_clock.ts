@@ -1,5 +1,5 @@
 /** The machine's clock. @module */
-import type { Clock, Timer } from "../engine/port/clock.ts";
+import type { Clock, ScheduleOptions, Timer } from "../engine/port/clock.ts";
 
 /** A {@link Clock} over the runtime's own time and timers. */
 export class SystemClock implements Clock {
@@ -11,9 +11,9 @@ export class SystemClock implements Clock {
     return performance.now();
   }
 
-  schedule(delayMs: number, action: () => void): Timer {
+  schedule(delayMs: number, action: () => void, options: ScheduleOptions = {}): Timer {
     const timer: unknown = setTimeout(action, delayMs);
-    letProcessEnd(timer);
+    if (options.keepsAlive !== true) letProcessEnd(timer);
     return { cancel: () => clearTimeout(timer as number) };
   }
 }

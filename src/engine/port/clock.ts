@@ -4,12 +4,18 @@ export interface Timer {
   cancel(): void;
 }
 
+/** Options of {@link Clock.schedule}. */
+export interface ScheduleOptions {
+  /** Whether the process stays alive for the call: somebody waits for it. @default false */
+  readonly keepsAlive?: boolean;
+}
+
 /** Time, passed in so that tests can drive it. */
 export interface Clock {
   /** Wall-clock time in milliseconds since 1970. Used in names and records, never to order anything. */
   nowMs(): number;
   /** Time in milliseconds that never goes back. Used for every duration. */
   monotonicMs(): number;
-  /** Calls `action` once, `delayMs` from now. A pending timer does not keep the process alive. */
-  schedule(delayMs: number, action: () => void): Timer;
+  /** Calls `action` once, `delayMs` from now. */
+  schedule(delayMs: number, action: () => void, options?: ScheduleOptions): Timer;
 }

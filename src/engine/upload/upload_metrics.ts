@@ -1,0 +1,119 @@
+/**
+ * What the upload system counts. Names end in their unit; every one carries the job.
+ * Source: the metrics of Flink's changelog storage, and those that it lacks.
+ * @module
+ */
+import { KIB, MIB } from "../limits.ts";
+import type { Counter, Histogram, MetricLabels, Metrics } from "../port/metrics.ts";
+
+const SECONDS = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30];
+const BYTES = [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB];
+const COUNTS = [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10000];
+const ATTEMPTS = [1, 2, 3, 4, 5, 7, 10];
+
+/** What gauges read. */
+export interface UploadGauges {
+  /** Tasks that wait for the delay or the threshold. */
+  readonly queueTasks: () => number;
+  /** Bytes that are not durable yet: active, waiting, failed and in flight. */
+  readonly inFlightBytes: () => number;
+  /** Attempts that run, hung ones included. */
+  readonly attemptsInFlight: () => number;
+}
+
+/** The upload system's metrics of one job. */
+export class UploadMetrics {
+  readonly #metrics: Metrics;
+  readonly #labels: MetricLabels;
+  /** Attempts that began; retries count. */
+  readonly uploadRequests: Counter;
+  /** Attempts that failed, timeouts not counted. */
+  readonly uploadFailures: Counter;
+  /** Attempts that took longer than they may. */
+  readonly uploadTimeouts: Counter;
+  /** Uncompressed bytes of each successful upload, framing included. */
+  readonly uploadSizes: Histogram;
+  /** Bytes that each successful upload wrote. */
+  readonly uploadStoredSizes: Histogram;
+  readonly uploadLatencies: Histogram;
+  /** Which attempt won. */
+  readonly attemptsPerUpload: Histogram;
+  /** Attempts in all when one won. */
+  readonly totalAttemptsPerUpload: Histogram;
+  /** Tasks of each batch. */
+  readonly uploadBatchSizes: Histogram;
+  /** Uploads that began since a writer held too much. */
+  readonly preemptiveUploads: Counter;
+  /** Appends that were refused, since the job holds too much. */
+  readonly refusedAppends: Counter;
+  /** How long whoever asked for room had to wait. */
+  readonly throttleWaits: Histogram;
+  /** Local copies that failed. */
+  readonly localFailures: Counter;
+  /** Restores from a local copy that fell back to the main one. */
+  readonly localFallbacks: Counter;
+
+  /** @param job Stands in the label `job`. */
+  constructor(metrics: Metrics, job: string) {
+    this.#metrics = metrics;
+    this.#labels = { job };
+    this.uploadRequests = this.#counter("upload_requests_total", "Upload attempts that began");
+    this.uploadFailures = this.#counter("upload_failures_total", "Upload attempts that failed");
+    this.uploadTimeouts = this.#counter("upload_timeouts_total", "Upload attempts that timed out");
+    this.uploadSizes = this.#histogram("upload_size_bytes", "Uncompressed size of uploads", BYTES);
+    this.uploadStoredSizes = this.#histogram(
+      "upload_stored_size_bytes",
+      "Stored size of uploads",
+      BYTES,
+    );
+    this.uploadLatencies = this.#histogram("upload_latency_seconds", "Time of uploads", SECONDS);
+    this.attemptsPerUpload = this.#histogram(
+      "upload_winning_attempt",
+      "Attempt that won",
+      ATTEMPTS,
+    );
+    this.totalAttemptsPerUpload = this.#histogram(
+      "upload_attempts",
+      "Attempts until one won",
+      ATTEMPTS,
+    );
+    this.uploadBatchSizes = this.#histogram("upload_batch_tasks", "Tasks of batches", COUNTS);
+    this.preemptiveUploads = this.#counter(
+      "preemptive_uploads_total",
+      "Uploads that began since a writer held too much",
+    );
+    this.refusedAppends = this.#counter("refused_appends_total", "Appends that were refused");
+    this.throttleWaits = this.#histogram(
+      "throttle_wait_seconds",
+      "Time that appends waited for room",
+      SECONDS,
+    );
+    this.localFailures = this.#counter("local_copy_failures_total", "Local copies that failed");
+    this.localFallbacks = this.#counter(
+      "local_copy_fallbacks_total",
+      "Restores that left a local copy for the main one",
+    );
+  }
+
+  /** Shows gauges; the answer takes them away again. */
+  observe(gauges: UploadGauges): () => void {
+    const shown = [
+      this.#gauge("upload_queue_tasks", "Tasks that wait to be uploaded", gauges.queueTasks),
+      this.#gauge("in_flight_bytes", "Bytes that are not durable yet", gauges.inFlightBytes),
+      this.#gauge("upload_attempts_in_flight", "Attempts that run", gauges.attemptsInFlight),
+    ];
+    return () => shown.forEach((gauge) => gauge.remove());
+  }
+
+  #counter(name: string, help: string): Counter {
+    return this.#metrics.counter(`tidemark_${name}`, help, this.#labels);
+  }
+
+  #histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    return this.#metrics.histogram(`tidemark_${name}`, help, bounds, this.#labels);
+  }
+
+  #gauge(name: string, help: string, read: () => number) {
+    return this.#metrics.gauge(`tidemark_${name}`, help, read, this.#labels);
+  }
+}

@@ -13,34 +13,49 @@ export interface Summary {
   readonly end: number;
 }
 
-/** Columns that grow: where each change begins, where its data begins, its key group. */
+/** Room for the places of most scans, used by one after the other: what a scan finds is copied out of it, once. */
+const scratch = new Uint32Array(8192);
+
+/** Where each change begins. Nothing else is kept: all of a change's head is a look away. */
 export class Places {
-  itemStarts: Uint32Array;
-  dataStarts: Uint32Array;
-  keyGroups: Int32Array;
+  starts: Uint32Array = scratch;
 
-  constructor(capacity: number) {
-    this.itemStarts = new Uint32Array(capacity);
-    this.dataStarts = new Uint32Array(capacity);
-    this.keyGroups = new Int32Array(capacity);
-  }
-
-  /** Doubles the room. */
   grow(): void {
-    const larger = new Places(this.itemStarts.length * 2);
-    larger.itemStarts.set(this.itemStarts);
-    larger.dataStarts.set(this.dataStarts);
-    larger.keyGroups.set(this.keyGroups);
-    this.itemStarts = larger.itemStarts;
-    this.dataStarts = larger.dataStarts;
-    this.keyGroups = larger.keyGroups;
+    const larger = new Uint32Array(this.starts.length * 2);
+    larger.set(this.starts);
+    this.starts = larger;
   }
+
+  /** The first `count` places, in memory of their own. */
+  take(count: number): Uint32Array {
+    return this.starts === scratch ? scratch.slice(0, count) : this.starts.subarray(0, count);
+  }
+}
+
+/** The key group of the change that begins at `at`. */
+export function keyGroupAt(bytes: Uint8Array, at: number): number {
+  const first = bytes[at + 1];
+  if (first < 24) return first;
+  if (first === MINUS_ONE) return -1;
+  if (first === 0x18) return bytes[at + 2];
+  return first === 0x19 ? (bytes[at + 2] << 8) | bytes[at + 3] : readUint32(bytes, at + 2);
+}
+
+/** Where the data of the change that begins at `at` begins. */
+export function dataStartAt(bytes: Uint8Array, at: number): number {
+  const length = at + 1 + headBytes(bytes[at + 1]);
+  return length + headBytes(bytes[length]);
+}
+
+function headBytes(first: number): number {
+  const short = first & 0x1f;
+  return short < 24 ? 1 : 1 + (1 << (short - 24));
 }
 
 /**
  * Finds whole changes in preferred encoding from `from` on, and stops at the first thing that is none.
  *
- * @param places Where to write them down; its columns have room for one at least. Nothing is written without it.
+ * @param places Where to write them down. Nothing is written without it.
  */
 export function findChanges(
   bytes: Uint8Array,
@@ -48,8 +63,7 @@ export function findChanges(
   to: number,
   places?: Places,
 ): Summary {
-  let { itemStarts, dataStarts, keyGroups } = places ?? NO_PLACES;
-  const keep = places !== undefined;
+  let starts = places?.starts ?? NO_STARTS;
   let count = 0;
   let keyGroupMin = 0x7fffffff;
   let keyGroupMax = -1;
@@ -91,14 +105,12 @@ export function findChanges(
     }
     // A head that is cut off reads as something odd, or as one that ends beyond `to`: it stops here either way.
     if (!(next + length <= to)) break;
-    if (keep) {
-      if (count === itemStarts.length) {
+    if (places !== undefined) {
+      if (count === starts.length) {
         places.grow();
-        ({ itemStarts, dataStarts, keyGroups } = places);
+        starts = places.starts;
       }
-      itemStarts[count] = at;
-      dataStarts[count] = next;
-      keyGroups[count] = keyGroup;
+      starts[count] = at;
     }
     count++;
     if (keyGroup < keyGroupMin) keyGroupMin = keyGroup;
@@ -109,7 +121,7 @@ export function findChanges(
   return { count, keyGroupMin, keyGroupMax, end: at };
 }
 
-const NO_PLACES = new Places(0);
+const NO_STARTS = new Uint32Array(0);
 
 function readUint32(bytes: Uint8Array, at: number): number {
   return ((bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3]) >>> 0;

@@ -5,11 +5,7 @@
  */
 import { TidemarkError } from "../errors.ts";
 import { type BadHead, type ChangeHead, readChangeHead } from "./_change_head.ts";
-import { findChanges, Places, type Summary } from "./_places.ts";
-import { ENCODED_CHANGE_BYTES_MIN } from "./change.ts";
-
-/** Room for changes that a scan begins with. */
-const PLACES_AT_FIRST = 1024;
+import { dataStartAt, findChanges, keyGroupAt, Places, type Summary } from "./_places.ts";
 
 /** Options of a scan. */
 export interface ScanOptions {
@@ -34,7 +30,7 @@ export class ChangeScan {
   readonly keyGroupMax: number;
   /** Where the last whole change ends. */
   readonly end: number;
-  readonly #places: Places;
+  readonly #starts: Uint32Array;
 
   /** Made by {@link scanChanges} and {@link scanChangePrefix}. */
   constructor(bytes: Uint8Array, summary: Summary, places: Places) {
@@ -43,27 +39,27 @@ export class ChangeScan {
     this.keyGroupMin = summary.keyGroupMin;
     this.keyGroupMax = summary.keyGroupMax;
     this.end = summary.end;
-    this.#places = places;
+    this.#starts = places.take(summary.count);
   }
 
   /** Key group of change `index`. */
   keyGroup(index: number): number {
-    return this.#places.keyGroups[this.#check(index)];
+    return keyGroupAt(this.bytes, this.itemStart(index));
   }
 
   /** Where the encoded change begins. */
   itemStart(index: number): number {
-    return this.#places.itemStarts[this.#check(index)];
+    return this.#starts[this.#check(index)];
   }
 
   /** Where the encoded change ends. */
   itemEnd(index: number): number {
-    return this.#check(index) + 1 === this.count ? this.end : this.#places.itemStarts[index + 1];
+    return this.#check(index) + 1 === this.count ? this.end : this.#starts[index + 1];
   }
 
   /** Where the change's data begins. */
   dataStart(index: number): number {
-    return this.#places.dataStarts[this.#check(index)];
+    return dataStartAt(this.bytes, this.itemStart(index));
   }
 
   /** Where the change's data ends. */
@@ -107,9 +103,7 @@ export function scanChanges(bytes: Uint8Array, options: ScanOptions = {}): Chang
  * @throws {TidemarkError} `corrupt` for anything that can't be the beginning of a change.
  */
 export function scanChangePrefix(bytes: Uint8Array, options: ScanOptions = {}): ChangeScan {
-  const { from = 0, to = bytes.length } = options;
-  const room = Math.ceil((to - from) / ENCODED_CHANGE_BYTES_MIN);
-  const places = new Places(Math.max(1, Math.min(PLACES_AT_FIRST, room)));
+  const places = new Places();
   return new ChangeScan(bytes, summarize(bytes, options, places), places);
 }
 

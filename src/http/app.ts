@@ -11,10 +11,8 @@ import { MIB } from "../engine/limits.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
-import { HEALTH_ROUTES } from "./_health_routes.ts";
-import { JOB_ROUTES } from "./_job_routes.ts";
-import { type Route, RouteRequest, type RouteServices } from "./_route.ts";
-import { WRITER_ROUTES } from "./_writer_routes.ts";
+import { RouteRequest, type RouteServices } from "./_route.ts";
+import { ROUTES } from "./_routes.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
 /** Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`. */
@@ -36,8 +34,6 @@ export interface HttpAppOptions {
   /** Told of every error that is not the client's. @default silent */
   logger?: Logger;
 }
-
-const ROUTES: readonly Route[] = [...HEALTH_ROUTES, ...JOB_ROUTES, ...WRITER_ROUTES];
 
 /**
  * Makes the HTTP app of an open store. Jobs are opened when a request names them.

@@ -4,11 +4,11 @@ import type { Ports } from "../port/ports.ts";
 import type { JobPlace } from "./catalog_read.ts";
 
 const EPOCH_TAG = /^[0-9]{20}$/;
-const READER_TAG = "reader";
-const READER_AGE_MS_MAX = 3_600_000;
+/** Whatever is not tagged with an epoch: readers', locks', probes'. */
+const OTHERS_AGE_MS_MAX = 3_600_000;
 
 /**
- * Removes the temporary names that owners of lower epochs left in a job, and readers' after an hour.
+ * Removes the temporary names that owners of lower epochs left in a job, and all others after an hour.
  * What can't be removed stays for the next open.
  */
 export async function sweepTemporaries(
@@ -19,9 +19,10 @@ export async function sweepTemporaries(
   const own = formatCount(epoch);
   try {
     for await (const { key, tag, modifiedMs } of backend.listTemporary(keys.prefix)) {
-      const isOldOwners = EPOCH_TAG.test(tag) && tag < own;
-      const isOldReaders = tag === READER_TAG && clock.nowMs() - modifiedMs > READER_AGE_MS_MAX;
-      if (isOldOwners || isOldReaders) await backend.deleteTemporary(key);
+      const isLeft = EPOCH_TAG.test(tag)
+        ? tag < own
+        : clock.nowMs() - modifiedMs > OTHERS_AGE_MS_MAX;
+      if (isLeft) await backend.deleteTemporary(key);
     }
   } catch (error) {
     logger.log("warning", "Cannot sweep temporary names", { job: keys.job, error });

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { ChangeSetBuilder } from "../../../src/engine/changelog/change_set_builder.ts";
+import { encodeChanges } from "../../../src/engine/format/change_input.ts";
+import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
+import type { Change } from "../../../src/engine/types.ts";
+import { SeededRandom } from "../../doubles/seeded_random.ts";
+import { bytesOf, changesOf } from "../_engine.ts";
+
+const PLACE = { writer: "totals", keyGroups: [0, 127], epoch: 2, sequenceNumber: 5 } as const;
+
+function joined(set: ChangeSet): number[] {
+  return set.chunks.flatMap((chunk) => [...chunk]);
+}
+
+describe("ChangeSetBuilder", () => {
+  test("is empty at first", () => {
+    const builder = new ChangeSetBuilder(7);
+    assert.equal(builder.count, 0);
+    assert.equal(builder.byteLength, 0);
+    assert.equal(builder.firstOffset, 7);
+  });
+
+  test("says of the set what is in it, and where it belongs", () => {
+    const builder = new ChangeSetBuilder(7);
+    builder.append(5, bytesOf("a"));
+    builder.append(-1, bytesOf("meta"));
+    builder.appendEncoded(encodeChanges([{ keyGroup: 900, data: bytesOf("b") }]));
+    const { chunks: _, byteLength, ...facts } = builder.build(PLACE);
+    assert.deepEqual(facts, {
+      ...PLACE,
+      firstOffset: 7,
+      count: 3,
+      keyGroupMin: -1,
+      keyGroupMax: 900,
+    });
+    assert.equal(byteLength, 4 + 7 + 6);
+  });
+
+  test("copies what append is given, and takes over what is encoded", () => {
+    const builder = new ChangeSetBuilder(0);
+    const data = bytesOf("abc");
+    builder.append(0, data);
+    data.fill(0);
+    const encoded = changesOf("def");
+    builder.appendEncoded(encoded);
+    const set = builder.build(PLACE);
+    assert.deepEqual(joined(set), [...changesOf("abc", "def").bytes]);
+    assert.equal(set.chunks.at(-1), encoded.bytes);
+  });
+
+  test("keeps the order of both kinds of appends", () => {
+    const builder = new ChangeSetBuilder(0);
+    builder.appendEncoded(changesOf("0"));
+    builder.append(0, bytesOf("1"));
+    builder.append(0, bytesOf("2"));
+    builder.appendEncoded(changesOf("3", "4"));
+    builder.append(0, bytesOf("5"));
+    assert.deepEqual(joined(builder.build(PLACE)), [
+      ...changesOf("0", "1", "2", "3", "4", "5").bytes,
+    ]);
+  });
+
+  for (const seed of [1, 2, 3]) {
+    test(`makes the bytes that the encoder makes, for changes of any size (seed ${seed})`, () => {
+      const random = new SeededRandom(seed);
+      const changes = Array.from({ length: 400 }, (): Change => {
+        const data = new Uint8Array(random.chance(0.02) ? random.below(400_000) : random.below(90));
+        return { keyGroup: random.below(70_000) - 1, data };
+      });
+      const builder = new ChangeSetBuilder(0);
+      for (const { keyGroup, data } of changes) builder.append(keyGroup, data);
+      const set = builder.build(PLACE);
+      const encoded = encodeChanges(changes);
+      assert.equal(set.byteLength, encoded.bytes.length);
+      assert.ok(set.chunks.every((chunk) => chunk.length > 0));
+      let at = 0;
+      for (const chunk of set.chunks) {
+        assert.deepEqual(chunk, encoded.bytes.subarray(at, at += chunk.length));
+      }
+      assert.equal(at, encoded.bytes.length);
+      const { count, keyGroupMin, keyGroupMax } = encoded;
+      assert.deepEqual([set.count, set.keyGroupMin, set.keyGroupMax], [
+        count,
+        keyGroupMin,
+        keyGroupMax,
+      ]);
+    });
+  }
+
+  test("holds little memory for a small set", () => {
+    const builder = new ChangeSetBuilder(0);
+    builder.append(0, bytesOf("a"));
+    const [chunk] = builder.build(PLACE).chunks;
+    assert.ok(chunk.buffer.byteLength <= 256, `${chunk.buffer.byteLength} bytes`);
+  });
+});

@@ -84,6 +84,25 @@ describe("serveHttp", () => {
     await closed;
   });
 
+  test("tells a stream that its reader has gone", async () => {
+    const gone = step();
+    await withServer(() => {
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          await Promise.resolve();
+          controller.enqueue(new Uint8Array(65_536));
+        },
+        cancel: () => gone.finish(),
+      }, { highWaterMark: 0 });
+      return Promise.resolve(new Response(body));
+    }, async ({ url }) => {
+      const abort = new AbortController();
+      await fetch(url, { signal: abort.signal });
+      abort.abort();
+      await gone.done;
+    });
+  });
+
   test("cuts off what is late", async () => {
     const [arrived, released] = [step(), step()];
     const server = await serveHttp(async () => {

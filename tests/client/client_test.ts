@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { TidemarkClient } from "../../src/client/client.ts";
+import type { TidemarkError } from "../../src/engine/errors.ts";
+import { encodeChanges } from "../../src/engine/format/change_input.ts";
+import { createApp } from "../../src/http/mod.ts";
+import { openStore } from "../../src/runtime/open_store.ts";
+
+const URL_HERE = "http://127.0.0.1:7460";
+const ONE = encodeChanges([{ keyGroup: 1, data: new TextEncoder().encode("one") }]);
+
+/** Gives a client of a sidecar in this process to `use`. */
+async function withClient(use: (client: TidemarkClient) => Promise<void>): Promise<void> {
+  await using store = await openStore("memory:");
+  const app = createApp(store);
+  await use(new TidemarkClient(URL_HERE, { fetch: (request) => app.fetch(request) }));
+}
+
+/** A client whose requests are all answered alike. */
+function clientOf(answer: () => Response): TidemarkClient {
+  return new TidemarkClient(URL_HERE, { fetch: () => Promise.resolve(answer()) });
+}
+
+describe("TidemarkClient", () => {
+  test("gives u64 values back as they were", () =>
+    withClient(async (client) => {
+      assert.equal((await client.createJob("j")).fingerprint, 0n);
+      await client.append("j", "w", ONE.bytes);
+      const steps = 2n ** 64n - 1n;
+      const made = await client.checkpoint("j", { steps, processedRecords: 7n, metadata: [1] });
+      assert.deepEqual([made.fingerprint, made.steps, made.processedRecords], [0n, steps, 7n]);
+      const { checkpoint, run, writers } = await client.resume("j", { acceptFingerprints: [9n] });
+      assert.deepEqual([checkpoint?.steps, checkpoint?.metadata, run], [steps, [1], 2]);
+      assert.deepEqual([writers[0].writer, writers[0].nextOffset], ["w", 1]);
+    }));
+
+  test("says nothing of a checkpoint where a job starts from nothing", () =>
+    withClient(async (client) => {
+      await client.createJob("j");
+      assert.equal("checkpoint" in await client.resume("j"), false);
+    }));
+
+  test("appends at an offset and a run, durable or buffered", () =>
+    withClient(async (client) => {
+      await client.createJob("j");
+      const options = { offset: 0, run: 1, ack: "buffered" } as const;
+      const first = await client.append("j", "w", ONE.bytes, options);
+      assert.deepEqual([first.offset, first.nextOffset, first.ack], [0, 1, "buffered"]);
+      await assert.rejects(client.append("j", "w", ONE.bytes, { ...options, run: 7 }), {
+        name: "TidemarkError",
+      });
+    }));
+
+  test("restores with a trailer that agrees", () =>
+    withClient(async (client) => {
+      await client.createJob("j");
+      await client.append("j", "w", ONE.bytes);
+      const { pieces, trailer } = await client.restore("j", "w", { at: "tail" });
+      const found: number[] = [];
+      for await (const piece of pieces) found.push(...piece);
+      assert.deepEqual(found, [...ONE.bytes]);
+      assert.equal((await trailer).count, 1);
+    }));
+
+  test("turns a problem document back into its error", () =>
+    withClient(async (client) => {
+      await client.createJob("j");
+      const append = client.append("j", "w", ONE.bytes, { offset: 5 });
+      await assert.rejects(append, (error: TidemarkError) => {
+        assert.deepEqual([error.code, error.kind, error.outcome], [
+          "offset-mismatch",
+          "conflict",
+          "not-applied",
+        ]);
+        assert.equal(error.details.expectedOffset, 0);
+        return true;
+      });
+    }));
+
+  test("does not guess at a code that a newer sidecar knows", async () => {
+    const problem = { code: "moon-phase", detail: "Cannot append: wrong moon", outcome: "applied" };
+    const client = clientOf(() =>
+      new Response(JSON.stringify(problem), {
+        status: 409,
+        headers: { "content-type": "application/problem+json" },
+      })
+    );
+    await assert.rejects(client.createJob("j"), {
+      code: "internal",
+      outcome: "applied",
+      message: "Cannot append: wrong moon (moon-phase)",
+    });
+  });
+
+  test("tells an answer that can't be read from one that says no", async () => {
+    for (const body of ["not json", "[]", ""]) {
+      await assert.rejects(clientOf(() => new Response(body)).checkpoint("j"), {
+        code: "server-unreachable",
+        outcome: "unknown",
+      });
+    }
+  });
+
+  test("refuses an address that is none", () => {
+    assert.throws(() => new TidemarkClient("ftp://127.0.0.1"), TypeError);
+    assert.throws(() => new TidemarkClient("127.0.0.1:7460"), TypeError);
+    assert.equal(new TidemarkClient(`${URL_HERE}/base//`).url, `${URL_HERE}/base`);
+  });
+});

@@ -7,7 +7,7 @@
  */
 import { TidemarkError } from "../errors.ts";
 import { ChangeFileEncoder } from "../format/change_file_encoder.ts";
-import type { Predecessor } from "../format/change_file.ts";
+import type { Batch, Predecessor } from "../format/change_file.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import type { Ports } from "../port/ports.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
@@ -34,6 +34,8 @@ export interface BatchPlace {
   readonly key: string;
   /** Number of the batch in its file. */
   readonly batch: number;
+  /** Bytes that the batch takes in its file. */
+  readonly storedBytes: number;
 }
 
 /** What the log is made of. */
@@ -52,6 +54,8 @@ interface OpenFile {
   readonly encoder: ChangeFileEncoder;
   appender: Appender | undefined;
   syncedLength: number;
+  /** Whatever a call that still runs on the file comes to, it counts for nothing. */
+  isGivenUp: boolean;
 }
 
 /** The change files of one epoch. */
@@ -84,15 +88,18 @@ export class ChangeFileLog {
   }
 
   /**
-   * Makes a batch durable. When it fails, the file is given up: it gets no further byte, sync or end frame,
-   * and the next batch goes to a new one.
+   * Makes a batch durable. When it fails, or is aborted, the file is given up: it gets no further byte, sync or end
+   * frame, its late success counts for nothing, and the next batch goes to a new one.
+   *
+   * @param signal Gives the batch up, without waiting for a call that hangs.
    */
-  async appendBatch(sets: readonly ChangeSet[]): Promise<BatchPlace> {
+  async appendBatch(sets: readonly ChangeSet[], signal?: AbortSignal): Promise<BatchPlace> {
     if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
-    this.#isWriting = true;
+    signal?.throwIfAborted();
     const file = this.#open ??= this.#begin();
+    this.#isWriting = true;
     try {
-      const place = await this.#write(file, sets);
+      const place = await untilAborted(this.#write(file, sets), signal);
       this.#isWriting = false;
       if (this.#isFull(file)) await this.seal();
       return place;
@@ -103,7 +110,9 @@ export class ChangeFileLog {
         syncedLength: file.syncedLength,
         error,
       });
-      await this.#giveUp(file);
+      this.#giveUp(file);
+      // Not waited for: a call that hangs keeps the file open.
+      void this.#letGo(file);
       throw error;
     }
   }
@@ -121,12 +130,17 @@ export class ChangeFileLog {
         error,
       });
     }
-    await this.#giveUp(file);
+    this.#giveUp(file);
+    await this.#letGo(file);
   }
 
   /** Lets the open file go as it is. */
   async close(): Promise<void> {
-    if (this.#open !== undefined) await this.#giveUp(this.#open);
+    const file = this.#open;
+    if (file === undefined) return;
+    const isHanging = this.#isWriting;
+    this.#giveUp(file);
+    if (!isHanging) await this.#letGo(file);
   }
 
   #begin(): OpenFile {
@@ -140,30 +154,50 @@ export class ChangeFileLog {
       createdAtMs: ports.clock.nowMs(),
       predecessors: this.#unnamed,
     }, settings);
-    return { name, encoder, appender: undefined, syncedLength: 0 };
+    return { name, encoder, appender: undefined, syncedLength: 0, isGivenUp: false };
   }
 
   async #write(file: OpenFile, sets: readonly ChangeSet[]): Promise<BatchPlace> {
     const key = this.#key(file.name);
     if (file.appender === undefined) {
       file.appender = await this.#options.backend.createAppender(key);
-      await file.appender.write(file.encoder.begin());
+      await this.#writePiece(file, file.encoder.begin());
     }
-    const pieces = file.encoder.batch(sets);
-    let step = pieces.next();
-    try {
-      for (; !step.done; step = pieces.next()) await file.appender.write(step.value);
-    } finally {
-      // A generator that is left early lets go of its codec.
-      if (!step.done) pieces.return(undefined as never);
-    }
+    const batch = await this.#writeBatch(file, sets);
     await file.appender.sync();
+    this.#checkWanted(file);
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
     file.syncedLength = file.encoder.length;
     const { name, syncedLength } = file;
     this.#files.set(key, { key, name, syncedLength, indexHash: file.encoder.lastIndexHash });
-    return { key, batch: step.value.number };
+    return { key, batch: batch.number, storedBytes: batch.end - batch.position };
+  }
+
+  async #writeBatch(file: OpenFile, sets: readonly ChangeSet[]): Promise<Batch> {
+    const pieces = file.encoder.batch(sets);
+    let step = pieces.next();
+    try {
+      for (; !step.done; step = pieces.next()) await this.#writePiece(file, step.value);
+      return step.value;
+    } finally {
+      // A generator that is left early lets go of its codec.
+      if (!step.done) pieces.return(undefined as never);
+    }
+  }
+
+  async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {
+    this.#checkWanted(file);
+    await file.appender!.write(piece);
+  }
+
+  /** A given-up file gets nothing more, and lets go when the call returns that kept it. */
+  #checkWanted(file: OpenFile): void {
+    if (!file.isGivenUp) return;
+    void this.#letGo(file);
+    throw new TidemarkError("aborted", `${this.#key(file.name)} was given up`, {
+      outcome: "unknown",
+    });
   }
 
   #isFull(file: OpenFile): boolean {
@@ -171,15 +205,33 @@ export class ChangeFileLog {
       file.encoder.batchCount >= BATCHES_PER_FILE_MAX;
   }
 
-  async #giveUp(file: OpenFile): Promise<void> {
-    if (this.#open !== file) return;
+  #giveUp(file: OpenFile): void {
+    file.isGivenUp = true;
     this.#open = undefined;
     const { number, uuid } = file.name;
     this.#unnamed = [...this.#unnamed, { number, uuid, syncedLength: file.syncedLength }];
-    await file.appender?.close();
+  }
+
+  async #letGo(file: OpenFile): Promise<void> {
+    try {
+      await file.appender?.close();
+    } catch (error) {
+      const key = this.#key(file.name);
+      this.#options.ports.logger.log("warning", "Cannot close a change file", { key, error });
+    }
   }
 
   #key(name: ChangeFileName): string {
     return this.#options.keys.changeFile(name);
   }
+}
+
+/** Settles as the action does, or rejects when the signal is aborted; the action then goes on unwatched. */
+function untilAborted<Result>(action: Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  if (signal === undefined) return action;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    action.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }

@@ -5,11 +5,17 @@
  * @module
  */
 import type { ChangeSet } from "../format/change_set.ts";
-import { MIB } from "../limits.ts";
+import { TidemarkError } from "../errors.ts";
+import { BATCH_BODY_BYTES_MAX as BODY_BYTES_MAX, MIB } from "../limits.ts";
+import type { Clock } from "../port/clock.ts";
 import type { ChangeFileLog } from "./change_file_log.ts";
-import type { StateChangeUploader } from "./uploader.ts";
+import type { TaskChangelogRegistry } from "./task_changelog_registry.ts";
+import type { UploadMetrics } from "./upload_metrics.ts";
 import type { UploadResult, UploadTask, UploadTasksResult } from "./upload_task.ts";
+import type { StateChangeUploader, UploadOptions } from "./uploader.ts";
 
+/** A change set must fit a batch, with room for what the batch adds. */
+export const CHANGE_SET_BYTES_MAX: number = BODY_BYTES_MAX - MIB;
 /** Body at which a batch ends: a recovery may have to hold one in memory. */
 const BATCH_BODY_BYTES_MAX = 64 * MIB;
 /** Change sets at which a batch ends, so that its index stays small. */
@@ -34,37 +40,88 @@ export function splitIntoBatches(sets: readonly ChangeSet[]): ChangeSet[][] {
   return batches;
 }
 
+/** What an uploader reports to, besides its caller. */
+export interface FsUploaderComponents {
+  readonly clock: Clock;
+  readonly metrics: UploadMetrics;
+  /** Counts who still needs a file. @default nobody counts */
+  readonly registry?: TaskChangelogRegistry;
+}
+
 /** Uploads to the change files of a log. */
 export class StateChangeFsUploader implements StateChangeUploader {
+  /** A change file takes one batch after another. */
+  readonly canOverlap = false;
   readonly #log: ChangeFileLog;
   readonly #checkOwner: () => void;
+  readonly #components: FsUploaderComponents | undefined;
 
   /**
    * @param log Where the batches go.
    * @param checkOwner Throws when the job has another owner; asked after a batch is durable, before its tasks complete.
+   * @param components What it reports to. @default nothing
    */
-  constructor(log: ChangeFileLog, checkOwner: () => void) {
+  constructor(log: ChangeFileLog, checkOwner: () => void, components?: FsUploaderComponents) {
     this.#log = log;
     this.#checkOwner = checkOwner;
+    this.#components = components;
   }
 
-  async upload(tasks: readonly UploadTask[]): Promise<UploadTasksResult> {
-    const results = new Map<ChangeSet, UploadResult>();
-    for (const sets of splitIntoBatches(tasks.flatMap((task) => task.changeSets))) {
-      const place = await this.#log.appendBatch(sets);
-      for (const set of sets) {
-        const { sequenceNumber, byteLength } = set;
-        results.set(set, { ...place, sequenceNumber, byteLength });
-      }
+  async upload(
+    tasks: readonly UploadTask[],
+    { signal }: UploadOptions = {},
+  ): Promise<UploadTasksResult> {
+    const failed = new Map<UploadTask, Error>();
+    for (const task of tasks) {
+      const refusal = refuse(task);
+      if (refusal !== undefined) failed.set(task, refusal);
     }
+    const written = tasks.filter((task) => !failed.has(task));
+    const results = await this.#write(written.flatMap((task) => task.changeSets), signal);
     this.#checkOwner();
     const successful = new Map(
-      tasks.map((task) => [task, task.changeSets.map((set) => results.get(set)!)]),
+      written.map((task) => [task, task.changeSets.map((set) => results.get(set)!)]),
     );
-    return { successful, failed: new Map() };
+    return { successful, failed };
   }
 
   async close(): Promise<void> {
     await this.#log.seal();
   }
+
+  async #write(
+    sets: readonly ChangeSet[],
+    signal: AbortSignal | undefined,
+  ): Promise<ReadonlyMap<ChangeSet, UploadResult>> {
+    const { clock, metrics, registry } = this.#components ?? {};
+    const startMs = clock?.monotonicMs() ?? 0;
+    metrics?.uploadRequests.add();
+    const results = new Map<ChangeSet, UploadResult>();
+    let storedBytes = 0;
+    for (const batch of splitIntoBatches(sets)) {
+      const place = await this.#log.appendBatch(batch, signal);
+      storedBytes += place.storedBytes;
+      registry?.startTracking(place.key, batch.length);
+      for (const set of batch) {
+        const { sequenceNumber, byteLength } = set;
+        results.set(set, { key: place.key, batch: place.batch, sequenceNumber, byteLength });
+      }
+    }
+    metrics?.uploadSizes.record(sets.reduce((sum, set) => sum + set.byteLength, 0));
+    metrics?.uploadStoredSizes.record(storedBytes);
+    metrics?.uploadLatencies.record(((clock?.monotonicMs() ?? 0) - startMs) / 1000);
+    return results;
+  }
+}
+
+/** Why a task can't be uploaded, whatever becomes of the others. */
+function refuse(task: UploadTask): Error | undefined {
+  const tooLarge = task.changeSets.find((set) => set.byteLength > CHANGE_SET_BYTES_MAX);
+  if (tooLarge === undefined) return undefined;
+  const { writer, sequenceNumber, byteLength } = tooLarge;
+  return new TidemarkError(
+    "change-too-large",
+    `Cannot upload change set ${sequenceNumber} of writer ${writer}: it has ${byteLength} bytes of at most ${CHANGE_SET_BYTES_MAX}; append in smaller pieces`,
+    { details: { writer, sequenceNumber, bytes: byteLength, bytesMax: CHANGE_SET_BYTES_MAX } },
+  );
 }

@@ -77,7 +77,8 @@ export class ChangeFileScan {
     const codec = acquireCodec();
     try {
       const memory = { codec, start: codec.arenaStart + STORED_FRAME_ARENA_BYTES };
-      const window = new SourceWindow(this.#source, { from: 0, to: this.#to }, memory);
+      const to = Math.min(this.#to, this.#source.size);
+      const window = new SourceWindow(this.#source, { from: 0, to }, memory);
       this.#file = decodeHeader(await takeFrame(window, HEADER_FRAME));
       const chain = new Chain(this.#file);
       for (;;) {
@@ -96,7 +97,7 @@ export class ChangeFileScan {
 
   async #step(codec: Codec, window: SourceWindow, chain: Chain): Promise<Batch | undefined> {
     this.#next = { what: `batch ${chain.count}`, at: window.position };
-    if (window.left === 0) {
+    if (window.position === this.#to) {
       this.#end = { kind: "length", at: window.position };
       return undefined;
     }

@@ -2,16 +2,20 @@
  * Encoded changes on their way out, in the formats for people.
  * @module
  */
+import { MIB } from "../limits.ts";
 import { encodeBase64 } from "./_base64.ts";
 import { type ChangeScan, scanChanges } from "./change_scan.ts";
 
 const NEWLINE = 0x0a;
+/** Data beyond this goes out in base64: escaped, it might be longer than a string can be. */
+const TEXT_BYTES_MAX: number = 32 * MIB;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
 /**
- * Writes each change as a line of JSON: its data as text where it is UTF-8, else in base64.
+ * Writes each change as a line of JSON: its data as text where it is UTF-8 of at most 32 MiB, else in
+ * base64.
  *
  * @param bytes Encoded changes.
  * @throws {TidemarkError} `corrupt` when they are not.
@@ -30,8 +34,10 @@ export function toNdjson(bytes: Uint8Array): Uint8Array {
 }
 
 function textOf(scan: ChangeScan, index: number): string | undefined {
+  const data = scan.data(index);
+  if (data.length > TEXT_BYTES_MAX) return undefined;
   try {
-    return decoder.decode(scan.data(index));
+    return decoder.decode(data);
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;

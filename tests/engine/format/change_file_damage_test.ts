@@ -165,6 +165,16 @@ describe("a change file with damage", () => {
     }
   });
 
+  test("shorter than the length it is read to is torn where it ends", async () => {
+    for (const [i, bound] of BOUNDS.slice(0, 4).entries()) {
+      const { batches, end } = await scanAll(
+        new MemorySource(FILE.bytes.slice(0, bound)),
+        BOUNDS[3] + 1,
+      );
+      assert.deepEqual([batches.length, end.kind, end.at], [i, "torn", bound]);
+    }
+  });
+
   test("overwritten, shortened or stretched at random gives whole batches", async () => {
     const random = new SeededRandom(SEED);
     for (let round = 0; round < 3000; round++) {

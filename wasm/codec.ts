@@ -78,7 +78,7 @@ export class Codec {
    */
   compress(source: number, length: number, target: number): number {
     this.#checkBlock("compress", source, length);
-    this.#check("compress into", target, compressBound(length) + SLOP_BYTES);
+    this.#check("compress into", target, compressBound(length), SLOP_BYTES);
     return this.#module.compress(source, length, target);
   }
 
@@ -194,16 +194,17 @@ export class Codec {
         `Cannot ${action} ${length} bytes: a block has at most ${CODEC_BLOCK_BYTES_MAX}`,
       );
     }
-    this.#check(action, offset, length + SLOP_BYTES);
+    this.#check(action, offset, length, SLOP_BYTES);
   }
 
-  #check(action: string, offset: number, length: number): void {
+  #check(action: string, offset: number, length: number, slop = 0): void {
     if (
       Number.isInteger(offset) && Number.isInteger(length) && length >= 0 &&
-      offset >= this.arenaStart && offset + length <= this.arenaEnd
+      offset >= this.arenaStart && offset + length + slop <= this.arenaEnd
     ) return;
+    const more = slop > 0 ? ` and ${slop} more` : "";
     throw new RangeError(
-      `Cannot ${action} ${length} bytes at ${offset}: ` +
+      `Cannot ${action} ${length} bytes${more} at ${offset}: ` +
         `wants whole numbers within the arena, ${this.arenaStart} to ${this.arenaEnd}`,
     );
   }

@@ -89,7 +89,7 @@ class Surroundings {
 
   constructor(codec: Codec, random: SeededRandom, sourceBytes: number, targetBytes: number) {
     this.#codec = codec;
-    this.#fill = random.below(256);
+    this.#fill = random.pick([0, 255, random.below(256)]);
     const { arenaStart, arenaEnd } = codec;
     const low = arenaStart + GUARD_BYTES + random.below(SHIFT_BYTES);
     const atEnd = random.chance(0.5);
@@ -154,7 +154,29 @@ function craft(random: SeededRandom): Case {
     bytes.push(length);
   };
   const pickLength = (): number =>
-    random.pick([0, 1, 7, 14, 15, 16, 17, 31, 32, 33, 191, 192, 193, 269, 270, 271, 525]) +
+    random.pick([
+      0,
+      1,
+      7,
+      12,
+      14,
+      15,
+      16,
+      17,
+      27,
+      28,
+      29,
+      31,
+      32,
+      33,
+      191,
+      192,
+      193,
+      269,
+      270,
+      271,
+      525,
+    ]) +
     (random.chance(0.2) ? random.below(300) : 0);
   const pushLiterals = (matched: number): void => {
     const literals = pickLength();
@@ -236,8 +258,11 @@ function checkCompress(codec: Codec, random: SeededRandom, data: Uint8Array): Ui
   };
   const block = pack();
   assertSameBytes(pack(), block, "the block at another place");
-  const decoded = decodeBlock(block, data.length);
+  let lastMatch = { start: -Infinity, end: -Infinity };
+  const decoded = decodeBlock(block, data.length, (start, end) => lastMatch = { start, end });
   assert.ok(decoded !== undefined, "the reference accepts the block");
+  assert.ok(lastMatch.start <= data.length - 12, "no match starts in the last 12 bytes");
+  assert.ok(lastMatch.end <= data.length - 5, "the last 5 bytes are literals");
   assertSameBytes(decoded, data, "the reference's result");
   if (data.length > 0) {
     assertSameBytes(decompressByPeer(block, data.length), data, "the peer's result");

@@ -3,8 +3,16 @@
  * @module
  */
 
-/** Decodes an LZ4 block; undefined when it is malformed or gives more than `capacity` bytes. */
-export function decodeBlock(block: Uint8Array, capacity: number): Uint8Array | undefined {
+/**
+ * Decodes an LZ4 block; undefined when it is malformed or gives more than `capacity` bytes.
+ *
+ * @param onMatch Is told where each match begins and ends in the result.
+ */
+export function decodeBlock(
+  block: Uint8Array,
+  capacity: number,
+  onMatch: (start: number, end: number) => void = () => {},
+): Uint8Array | undefined {
   const output = new Uint8Array(capacity);
   let at = 0, written = 0;
   const readLength = (half: number): number => {
@@ -29,6 +37,7 @@ export function decodeBlock(block: Uint8Array, capacity: number): Uint8Array | u
     at += 2;
     const matched = readLength(token & 15) + 4;
     if (distance === 0 || distance > written || matched > capacity - written) return undefined;
+    onMatch(written, written + matched);
     for (let copied = 0; copied < matched; copied++, written++) {
       output[written] = output[written - distance];
     }

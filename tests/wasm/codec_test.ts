@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  acquireCodec,
+  Codec,
+  CODEC_BLOCK_BYTES_MAX,
+  compressBound,
+  HASH_STATE_BYTES,
+  releaseCodec,
+  SLOP_BYTES,
+} from "../../wasm/mod.ts";
+
+const MIB = 1024 * 1024;
+
+describe("Codec.create", () => {
+  test("gives an aligned arena of at least the wanted size, in one memory", () => {
+    for (const arenaBytes of [0, 1, 65535, 65536, 65537, MIB]) {
+      const codec = Codec.create({ arenaBytes });
+      assert.equal(codec.arenaStart % 64, 0);
+      assert.equal(codec.arenaEnd % 64, 0);
+      assert.ok(codec.arenaEnd - codec.arenaStart >= arenaBytes);
+      assert.equal(codec.arenaEnd, codec.bytes.length);
+      assert.equal(codec.bytes.byteOffset, 0);
+    }
+  });
+
+  test("has room by default for a block of 4 MiB, its bound and 8 MiB of output", () => {
+    const { arenaStart, arenaEnd } = Codec.create();
+    const bound = compressBound(4 * MIB);
+    assert.ok(arenaEnd - arenaStart >= 12 * MIB + bound + 3 * SLOP_BYTES);
+  });
+
+  test("refuses sizes that are none", () => {
+    for (const arenaBytes of [-1, 0.5, NaN, 2 ** 31]) {
+      assert.throws(() => Codec.create({ arenaBytes }), RangeError);
+    }
+  });
+
+  test("keeps instances apart", () => {
+    const first = Codec.create({ arenaBytes: 1 }), second = Codec.create({ arenaBytes: 1 });
+    first.bytes[first.arenaStart] = 1;
+    assert.equal(second.bytes[second.arenaStart], 0);
+  });
+});
+
+describe("compressBound", () => {
+  test("counts what a block can grow by", () => {
+    assert.equal(compressBound(0), 16);
+    assert.equal(compressBound(255), 255 + 1 + 16);
+    assert.equal(compressBound(CODEC_BLOCK_BYTES_MAX), 16 * MIB + 65793 + 16);
+  });
+
+  test("refuses what is no block length", () => {
+    for (const length of [-1, 1.5, NaN, CODEC_BLOCK_BYTES_MAX + 1]) {
+      assert.throws(() => compressBound(length), RangeError);
+    }
+  });
+});
+
+describe("Codec", () => {
+  const codec = Codec.create({ arenaBytes: MIB });
+  const { arenaStart: start, arenaEnd: end } = codec;
+  const stateEnd = end - HASH_STATE_BYTES;
+
+  const REFUSED: Readonly<Record<string, () => unknown>> = {
+    "a source before the arena": () => codec.compress(start - 1, 10, start + 1000),
+    "a source without slop": () => codec.compress(end - 10 - SLOP_BYTES + 1, 10, start),
+    "a target before the arena": () => codec.compress(start, 10, start - 64),
+    "a target without room for the bound": () =>
+      codec.compress(start, 1000, end - compressBound(1000) - SLOP_BYTES + 1),
+    "a negative length": () => codec.compress(start, -1, start + 1000),
+    "a fraction": () => codec.compress(start, 1.5, start + 1000),
+    "no number": () => codec.compress(NaN, 1, start + 1000),
+    "an offset above 2^32": () => codec.compress(2 ** 32 + start, 1, start + 1000),
+    "a block above the cap": () => codec.decompress(start, CODEC_BLOCK_BYTES_MAX + 1, start, 10),
+    "a capacity above the cap": () => codec.decompress(start, 10, start, CODEC_BLOCK_BYTES_MAX + 1),
+    "a block without slop": () => codec.decompress(end - 10 - SLOP_BYTES + 1, 10, start, 10),
+    "a target without slop": () => codec.decompress(start, 10, end - 10 - SLOP_BYTES + 1, 10),
+    "a negative capacity": () => codec.decompress(start, 10, start + 100, -1),
+    "bytes to hash past the arena": () => codec.xxh32(end - 10, 11),
+    "bytes to hash before the arena": () => codec.xxh64(0, 11),
+    "a state past the arena": () => codec.xxh32Begin(stateEnd + 1),
+    "a state before the arena": () => codec.xxh64Begin(start - 8),
+    "an update from past the arena": () => codec.xxh32Update(start, end, 1),
+    "an update of a state past the arena": () => codec.xxh64Update(stateEnd + 1, start, 1),
+    "a digest of a state past the arena": () => codec.xxh32Digest(stateEnd + 1),
+    "a digest of a state before the arena": () => codec.xxh64Digest(start - 1),
+  };
+  for (const [name, call] of Object.entries(REFUSED)) {
+    test(`refuses ${name}, and touches nothing`, () => {
+      const before = codec.xxh64(start, end - start);
+      assert.throws(call, (error: unknown) => {
+        assert.ok(error instanceof RangeError);
+        assert.match(error.message, /^Cannot .+: .*(?:wants|at most)/);
+        return true;
+      });
+      assert.equal(codec.xxh64(start, end - start), before);
+    });
+  }
+
+  test("takes what fits exactly", () => {
+    assert.equal(codec.xxh32(end, 0), 0x02cc5d05);
+    codec.xxh64Begin(stateEnd);
+    assert.equal(codec.xxh64Digest(stateEnd), 0xef46db3751d8e999n);
+    const target = end - compressBound(10) - SLOP_BYTES;
+    const written = codec.compress(start, 10, target);
+    assert.equal(codec.decompress(target, written, start, 10), 10);
+  });
+});
+
+describe("acquireCodec and releaseCodec", () => {
+  test("lend one codec to one caller at a time, and lend it again", () => {
+    const first = acquireCodec(), second = acquireCodec();
+    assert.notEqual(first, second);
+    releaseCodec(first);
+    assert.equal(acquireCodec(), first);
+    releaseCodec(first);
+    releaseCodec(second);
+  });
+
+  test("refuse a codec that is not lent", () => {
+    const codec = acquireCodec();
+    releaseCodec(codec);
+    assert.throws(() => releaseCodec(codec), TypeError);
+    assert.throws(() => releaseCodec(Codec.create({ arenaBytes: 1 })), TypeError);
+  });
+
+  test("keep only a few", () => {
+    const lent = Array.from({ length: 4 }, () => acquireCodec());
+    for (const codec of lent) releaseCodec(codec);
+    const again = lent.map(() => acquireCodec());
+    assert.equal(again.filter((codec) => lent.includes(codec)).length, 2);
+    for (const codec of again) releaseCodec(codec);
+  });
+});

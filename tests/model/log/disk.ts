@@ -5,7 +5,7 @@
 import type { Emit } from "../explorer.ts";
 import type { FileKey, LogFile, LogState, Owner } from "./state.ts";
 import { fileOf, IDLE_READER, nameOfFile, spend, withBatch, withFile } from "./state.ts";
-import { withoutOwner } from "./state.ts";
+import { withoutContent, withoutOwner } from "./state.ts";
 
 export function landDelete(state: LogState, key: FileKey, emit: Emit<LogState>): void {
   const files = state.files.filter((file) => file.key !== key);
@@ -23,14 +23,6 @@ export function kill(state: LogState, owner: Owner, emit: Emit<LogState>): void 
   if (!write || file?.batches[write.index].onDisk !== "cached") return;
   const torn = withFile(killed, withoutContent(file, write.index));
   emit(() => `${owner.epoch} is killed in its write to ${nameOfFile(file.key)}`, torn);
-}
-
-/** A batch whose bytes are bad says nothing. */
-function withoutContent(file: LogFile, index: number): LogFile {
-  const batches = file.batches.map((batch, i) =>
-    i === index ? { sets: [], onDisk: "bad" as const } : batch
-  );
-  return { ...file, batches };
 }
 
 /** What a power cut may leave of a file; null: not even its name. */

@@ -6,7 +6,8 @@ import type { Emit } from "../explorer.ts";
 import { acknowledgedIsSafe, noFalseAlarm, restoredIsPrefix } from "./invariants.ts";
 import type { LogRules } from "./rules.ts";
 import { scanTail } from "./scan.ts";
-import type { Content, FilePart, Found, LogState, Owner, Truth, Write } from "./state.ts";
+import { listFiles, readNextFile } from "./snapshot.ts";
+import type { Content, FilePart, Found, LogFile, LogState, Owner, Truth, Write } from "./state.ts";
 import { fileOf, listOfContent, nameOfFile, NO_FILE } from "./state.ts";
 import { OWNERS_MAX, ownerWith, positionOf, spend, startOf, syncDirectory } from "./state.ts";
 import { withBatch, withFile, withoutOwner, withOwner } from "./state.ts";
@@ -44,8 +45,30 @@ export function publishFence(state: LogState, owner: Owner, emit: Emit<LogState>
   else emit(label, lookForNextOwner(fenced, owner));
 }
 
+/** Scans the tail, at once or file by file. */
 export function scan(state: LogState, rules: LogRules, owner: Owner, emit: Emit<LogState>): void {
-  const view = { generation: state.generation, files: state.files, epochBelow: owner.epoch };
+  const { snapshot } = owner;
+  if (snapshot === null) {
+    endScan(state, rules, owner, state.files, emit);
+    if (state.left.slowScans === 0) return;
+    const listing = withOwner(spend(state, "slowScans"), { ...owner, snapshot: listFiles(state) });
+    return emit(() => `${owner.epoch} lists the files`, listing);
+  }
+  const readings = readNextFile(state, rules, snapshot);
+  if (readings.length === 0) return endScan(state, rules, owner, snapshot.read, emit);
+  for (const { told, snapshot: next } of readings) {
+    emit(() => `${owner.epoch} ${told}`, withOwner(state, { ...owner, snapshot: next }));
+  }
+}
+
+function endScan(
+  state: LogState,
+  rules: LogRules,
+  owner: Owner,
+  files: readonly LogFile[],
+  emit: Emit<LogState>,
+): void {
+  const view = { generation: state.generation, files, epochBelow: owner.epoch };
   const found = scanTail(rules, view, state.truth.line.length);
   if ("alarm" in found) {
     const label = () => `${owner.epoch} scans and refuses to open: ${found.alarm}`;
@@ -56,7 +79,7 @@ export function scan(state: LogState, rules: LogRules, owner: Owner, emit: Emit<
   const label = () =>
     `${owner.epoch} scans and finds ${listOfContent(found.content)} in ` +
     `${[...found.adopted.parts, ...copiedParts(found)].map((p) => nameOfFile(p.file)).join(", ")}`;
-  emit(label, withOwner(state, { ...owner, phase: "copying", found }));
+  emit(label, withOwner(state, { ...owner, phase: "copying", snapshot: null, found }));
 }
 
 function copiedParts({ copies }: Found): FilePart[] {

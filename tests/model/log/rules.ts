@@ -25,7 +25,7 @@ export interface LogRules {
   readonly keepSet: "with chains" | "without chains";
   readonly doomedIsAdopted: "never" | "if found";
   readonly doomedLeaves: "deleted and passed" | "deleted";
-  readonly readerLists: "before it reads" | "as it reads";
+  readonly filesAreListed: "before the first is read" | "as they are read";
   readonly readerAfterScan: "reads again" | "ends";
 }
 
@@ -132,10 +132,10 @@ export const LOG_RULES: RuleTable<LogRules> = {
     default: "deleted and passed",
     literal: "deleted",
   },
-  readerLists: {
-    text: "A reader lists the files before it reads the first",
-    default: "before it reads",
-    literal: "as it reads",
+  filesAreListed: {
+    text: "A scan lists the files before it reads the first, as their owner may go on writing",
+    default: "before the first is read",
+    literal: "as they are read",
   },
   readerAfterScan: {
     text: "A reader of the tail reads the generation again after its scan, and starts over if " +

@@ -31,6 +31,9 @@ export const LOG_SETTINGS: readonly SettingThatHolds[] = [
   { bounds: { appends: 1, opens: 1, cuts: 1, failures: 3 }, statesMin: 8_000 },
   { bounds: { appends: 2, opens: 2, kills: 1 }, statesMin: 7_000 },
   { bounds: { appends: 3, opens: 2 }, statesMin: 10_000 },
+  { bounds: { appends: 2, opens: 2, slowScans: 1, failures: 1 }, statesMin: 20_000 },
+  { bounds: { appends: 3, opens: 1, slowScans: 1, seals: 1 }, statesMin: 15_000 },
+  { bounds: { appends: 2, opens: 1, slowScans: 1, cuts: 1, failures: 1 }, statesMin: 10_000 },
   { bounds: { appends: 2, checkpoints: 1, opens: 1, cuts: 1, failures: 1 }, statesMin: 20_000 },
   { bounds: { appends: 2, resumes: 1, tailResumes: 1, opens: 1, cuts: 1 }, statesMin: 4_000 },
   { bounds: { appends: 1, sweeps: 1, opens: 1, cuts: 1, failures: 2 }, statesMin: 7_000 },
@@ -39,14 +42,15 @@ export const LOG_SETTINGS: readonly SettingThatHolds[] = [
     statesMin: 2_000,
   },
   { bounds: { appends: 2, opens: 1, cuts: 1, failures: 1, rots: 1 }, statesMin: 4_000 },
-  { bounds: { appends: 3, resumes: 1, reads: 1 }, statesMin: 7_000 },
-  { bounds: { appends: 3, seals: 1, reads: 1 }, statesMin: 5_000 },
+  { bounds: { appends: 3, resumes: 1, reads: 1 }, statesMin: 5_000 },
+  { bounds: { appends: 3, seals: 1, reads: 1 }, statesMin: 4_000 },
   { writers: 2, bounds: { appends: 2, opens: 1, cuts: 1, failures: 1 }, statesMin: 10_000 },
   { writers: 2, bounds: { appends: 2, opens: 2, cuts: 1 }, statesMin: 10_000 },
 ];
 
 /** Larger ones, for the soak. */
 export const LOG_SETTINGS_LARGE: readonly SettingThatHolds[] = [
+  { bounds: { appends: 3, opens: 1, slowScans: 1, failures: 1 }, statesMin: 50_000 },
   { bounds: { appends: 2, checkpoints: 1, resumes: 1, opens: 1, failures: 1 }, statesMin: 50_000 },
   {
     bounds: { appends: 2, seals: 1, checkpoints: 1, materialised: 1, sweeps: 1, opens: 1 },
@@ -178,6 +182,6 @@ export const LOG_FAULTS: { readonly [Rule in keyof LogRules]: Fault } = {
     ],
     finds: "no false alarm",
   },
-  readerLists: { bounds: { appends: 3, seals: 1, reads: 1 }, finds: "no false alarm" },
+  filesAreListed: { bounds: { appends: 3, seals: 1, reads: 1 }, finds: "no false alarm" },
   readerAfterScan: { bounds: { appends: 3, resumes: 1, reads: 1 }, finds: "read is a prefix" },
 };

@@ -93,6 +93,12 @@ export interface Found {
   readonly copies: readonly Write[];
 }
 
+/** Files read one after another, while others write. */
+export interface Snapshot {
+  readonly toRead: readonly FileKey[];
+  readonly read: readonly LogFile[];
+}
+
 export interface RollOver {
   readonly position: readonly number[];
   readonly tailFrom: FileKey;
@@ -115,6 +121,8 @@ export interface Owner {
   readonly writes: readonly Write[];
   /** A write that was given up, where its late success would count. */
   readonly late: Write | null;
+  /** How far a scan has come that does not read all at once. */
+  readonly snapshot: Snapshot | null;
   readonly found: Found | null;
   readonly rollOver: RollOver | null;
   readonly checkpointed: boolean;
@@ -122,12 +130,11 @@ export interface Owner {
   readonly listed: readonly FileKey[] | null;
 }
 
-/** A reader of the tail in another process: takes a generation, then files one after another. */
+/** A reader of the tail in another process. */
 export interface Reader {
-  readonly phase: "idle" | "listing" | "reading" | "read";
+  readonly phase: "idle" | "listing" | "reading";
   readonly generation: Generation | null;
-  readonly toRead: readonly FileKey[];
-  readonly read: readonly LogFile[];
+  readonly snapshot: Snapshot | null;
   readonly linesBefore: readonly Content[];
   readonly acknowledgedAtStart: readonly number[];
 }
@@ -145,6 +152,8 @@ export interface Truth {
 export interface Bounds {
   readonly appends: number;
   readonly opens: number;
+  /** Scans of a take-over that read file by file, and not all at once. */
+  readonly slowScans: number;
   readonly kills: number;
   readonly cuts: number;
   readonly failures: number;
@@ -173,6 +182,7 @@ export interface LogState {
 const NOTHING: Bounds = {
   appends: 0,
   opens: 0,
+  slowScans: 0,
   kills: 0,
   cuts: 0,
   failures: 0,
@@ -190,8 +200,7 @@ const NOTHING: Bounds = {
 export const IDLE_READER: Reader = {
   phase: "idle",
   generation: null,
-  toRead: [],
-  read: [],
+  snapshot: null,
   linesBefore: [],
   acknowledgedAtStart: [],
 };
@@ -223,6 +232,7 @@ export function ownerWith(
     acknowledged: 0,
     writes: [],
     late: null,
+    snapshot: null,
     found: null,
     rollOver: null,
     checkpointed: false,
@@ -306,6 +316,14 @@ export function withFile(state: LogState, file: LogFile): LogState {
 
 export function withBatch(file: LogFile, index: number, onDisk: OnDisk): LogFile {
   return { ...file, batches: file.batches.map((b, i) => i === index ? { ...b, onDisk } : b) };
+}
+
+/** A batch whose bytes are bad says nothing. */
+export function withoutContent(file: LogFile, index: number): LogFile {
+  const batches = file.batches.map((batch, i) =>
+    i === index ? { sets: [], onDisk: "bad" as const } : batch
+  );
+  return { ...file, batches };
 }
 
 /** A directory sync brings every name to disk. */

@@ -1,47 +1,34 @@
 /**
- * The kill test for longer: sidecars of every runtime in turn, each on new stores, 50 kills a store.
+ * The kill test for longer: sidecars of the runtime that runs this program, 50 kills a store. The arguments are how
+ * often to kill and a seed; each store has the seed after that of the one before.
  *
- *     npm run soak -- crash/kill [--kills 1000] [--runtime deno|bun|node] [--seed N]
+ *     npm run soak -- crash/kill --runtime deno,bun,node -- 1000 7
  *
  * @module
  */
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { withTemporaryFolder } from "./_folder.ts";
 import { checkReport, describeReport } from "./_kill_report.ts";
 import { runKills } from "./_kill_run.ts";
-import { CLI, prepare, RUNTIMES } from "./_process.ts";
+import { CLI, prepare, THIS_RUNTIME } from "./_process.ts";
 
+const KILLS_DEFAULT = 500;
 const KILLS_PER_STORE = 50;
+const SEED_COUNT = 2 ** 31;
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "1000" },
-    runtime: { type: "string" },
-    seed: { type: "string", default: `${Date.now() % 2 ** 31}` },
-  },
-});
-const runtimes = RUNTIMES.filter((runtime) => (values.runtime ?? runtime) === runtime);
-if (runtimes.length === 0) {
-  throw new RangeError(
-    `Cannot soak on "${values.runtime}": the runtimes are ${RUNTIMES.join(", ")}`,
-  );
-}
-
-const firstSeed = Number(values.seed);
-const stores = Math.ceil(Number(values.kills) / KILLS_PER_STORE);
+const [kills = KILLS_DEFAULT, firstSeed = Math.floor(Math.random() * SEED_COUNT)] = process.argv
+  .slice(2)
+  .map(Number);
+const stores = Math.ceil(kills / KILLS_PER_STORE);
 for (let index = 0; index < stores; index++) {
-  for (const runtime of runtimes) {
-    const seed = firstSeed + index;
-    console.log(`sidecar on ${runtime}, seed ${seed}, store ${index + 1} of ${stores}`);
-    await withTemporaryFolder(async (folder) => {
-      const store = join(folder, "store");
-      const cli = await prepare(runtime, CLI, folder);
-      const report = await runKills({ cli, store, seed, kills: KILLS_PER_STORE });
-      console.log(describeReport(report));
-      checkReport(report, KILLS_PER_STORE);
-    });
-  }
+  const seed = firstSeed + index;
+  console.log(`store ${index + 1} of ${stores}: sidecars on ${THIS_RUNTIME}, seed ${seed}`);
+  await withTemporaryFolder(async (folder) => {
+    const store = join(folder, "store");
+    const cli = await prepare(THIS_RUNTIME, CLI, folder);
+    const report = await runKills({ cli, store, seed, kills: KILLS_PER_STORE });
+    console.log(describeReport(report));
+    checkReport(report, KILLS_PER_STORE);
+  });
 }
-process.exitCode = 0;

@@ -8,6 +8,7 @@ import { TidemarkError } from "../errors.ts";
 import type { AdoptedBody } from "../format/adopted.ts";
 import type { Batch } from "../format/change_file.ts";
 import { ChangeFileScan } from "../format/change_file_reader.ts";
+import { findLaterFrame } from "../format/later_frame.ts";
 import type { TailFrom } from "../format/generation.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
@@ -40,32 +41,46 @@ interface ListedFile {
   readonly size: number;
 }
 
+interface ScannedFile {
+  readonly scan: ChangeFileScan;
+  readonly source: ChangeFileSource;
+  /** Whole and good batches. */
+  readonly batches: number;
+}
+
 class TailScan {
   readonly #options: TailScanOptions;
   readonly #places = new SetPlaces();
-  readonly #adoptedLengths = new Map<string, number>();
+  readonly #adopted = new Map<string, AdoptedBody["files"][number]>();
   readonly #adoptedEnds = new Map<string, number>();
   readonly #headEnds = new Map<string, number>();
+  readonly #closed = new Set<string>();
+  /** Lengths up to which files are known to have been synced. */
+  readonly #neededLengths = new Map<string, number>();
   readonly #torn: Problem[] = [];
 
   constructor(options: TailScanOptions) {
     this.#options = options;
     for (const file of options.adopted?.files ?? []) {
-      this.#adoptedLengths.set(file.key, file.length);
+      this.#adopted.set(file.key, file);
+    }
+    for (const { key, length } of [...options.adopted?.files ?? [], ...options.head?.files ?? []]) {
+      this.#neededLengths.set(key, Math.max(length, this.#neededLengths.get(key) ?? 0));
     }
     for (const { writer, sequenceNumber } of options.adopted?.writers ?? []) {
       this.#adoptedEnds.set(writer, sequenceNumber);
     }
-    for (const { writer, sequenceNumber } of options.head?.writers ?? []) {
+    for (const { writer, sequenceNumber, isClosed } of options.head?.writers ?? []) {
       this.#headEnds.set(writer, sequenceNumber);
+      if (isClosed) this.#closed.add(writer);
     }
   }
 
   async run(): Promise<Tail> {
     const files = await this.#list();
     const inTail = new Set(files.map((file) => file.key));
-    for (const [key, length] of this.#adoptedLengths) {
-      if (!inTail.has(key)) await this.#scanAdopted(key, length);
+    for (const file of this.#adopted.values()) {
+      if (!inTail.has(file.key)) await this.#scanAdopted(file);
     }
     const epochs = new Set(files.map((file) => file.name.epoch));
     for (const epoch of epochs) {
@@ -89,8 +104,9 @@ class TailScan {
     return files.sort((a, b) => compareFiles(a.name, b.name));
   }
 
-  async #scanAdopted(key: string, length: number): Promise<void> {
+  async #scanAdopted(adopted: AdoptedBody["files"][number]): Promise<void> {
     const { backend, keys, signal } = this.#options;
+    const { key, length } = adopted;
     const name = keys.parseChangeFile(key);
     if (name === undefined) {
       throw new TidemarkError("corrupt", `Cannot recover: adopted key ${key} is no change file`, {
@@ -110,48 +126,68 @@ class TailScan {
     for (const file of [...files].reverse()) {
       const named = successors.of(file.name);
       if (named?.syncedLength === 0) continue;
-      const scan = await this.#scanFile(file, named?.syncedLength);
+      const { scan, source, batches } = await this.#scanFile(file, named?.syncedLength);
       const isTorn = scan.header === undefined || scan.end.kind === "torn";
-      if (isTorn) this.#judgeTorn(file, scan, successors);
+      if (isTorn) await this.#judgeTorn(file, { scan, source, batches, successors });
       if (scan.header !== undefined) successors.add(file.name, scan.header.predecessors);
     }
     this.#checkPredecessors(successors, all);
   }
 
-  async #scanFile(file: ListedFile, syncedLength: number | undefined): Promise<ChangeFileScan> {
+  async #scanFile(file: ListedFile, syncedLength: number | undefined): Promise<ScannedFile> {
     const { backend, signal } = this.#options;
     const length = syncedLength ?? file.size;
-    if (length > file.size) {
-      const end = { at: file.size, reason: `it has only ${file.size} of ${length} bytes` };
-      throw lost(file.key, end, "a later file says that so many were synced");
-    }
+    if (length > file.size) await this.#checkGrown(file, length);
     const source = new ChangeFileSource(backend, file.key, length, signal);
     const scan = new ChangeFileScan(source, { to: length });
     const id: FileId = { key: file.key, name: file.name };
+    let batches = 0;
     let last: Batch | undefined;
     for await (const batch of scan.batches()) {
+      batches++;
       if (last !== undefined) this.#add(id, last, false);
       last = batch;
     }
     this.#checkHeader(file.key, file.name, scan);
     if (last !== undefined) {
       const isProven = syncedLength !== undefined || scan.end.kind === "end-frame" ||
-        (this.#adoptedLengths.get(file.key) ?? 0) >= last.end;
+        (this.#adopted.get(file.key)?.length ?? 0) >= last.end;
       this.#add(id, last, !isProven);
     }
-    return scan;
+    return { scan, source, batches };
+  }
+
+  /** Beside a running owner a file may have grown since it was listed. */
+  async #checkGrown({ key }: ListedFile, length: number): Promise<void> {
+    const size = (await this.#options.backend.head(key))?.size ?? 0;
+    if (size >= length) return;
+    const end = { at: size, reason: `it has only ${size} of ${length} bytes` };
+    throw lost(key, end, "a later file says that so many were synced");
   }
 
   /** A torn end is fine only where nothing says that there was more. */
-  #judgeTorn(file: ListedFile, scan: ChangeFileScan, successors: Successors): void {
-    if (successors.of(file.name) !== undefined) {
-      throw lost(file.key, scan.end, "a later file says that it was synced");
+  async #judgeTorn(
+    file: ListedFile,
+    { scan, source, batches, successors }: ScannedFile & { readonly successors: Successors },
+  ): Promise<void> {
+    const { key, name, size } = file;
+    const { end } = scan;
+    if (successors.of(name) !== undefined) {
+      throw lost(key, end, "a later file says that it was synced");
     }
     if (successors.hasWholeHeader) {
-      throw lost(file.key, scan.end, "a later file of its epoch is whole and does not name it");
+      throw lost(key, end, "a later file of its epoch is whole and does not name it");
     }
-    const reason = scan.end.reason ?? "its header is bad";
-    this.#torn.push({ key: file.key, from: scan.end.at, to: file.size, reason });
+    const needed = this.#neededLengths.get(key) ?? 0;
+    if (end.at < needed) {
+      throw lost(key, end, `its first ${needed} bytes are needed and were synced`);
+    }
+    const later = await findLaterFrame(source, { from: end.at, uuid: name.uuid, batch: batches });
+    if (later !== undefined) {
+      throw lost(key, end, `${later.what} at byte ${later.at} was written after it was synced`);
+    }
+    const reason = end.reason ?? "its header is bad";
+    this.#torn.push({ key, from: end.at, to: size, reason });
   }
 
   /** A file that a header names must be there, unless nothing of it counts. */
@@ -189,16 +225,30 @@ class TailScan {
 
   #add(file: FileId, batch: Batch, isUnproven: boolean): void {
     const { position: batchStart, end: batchEnd, indexHash } = batch;
+    this.#checkAdopted(file.key, batch);
     for (const entry of batch.sets) {
       if (!this.#isInTail(entry)) continue;
       this.#places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven });
     }
   }
 
+  /** What was taken over is known by the checksum of its last batch index. */
+  #checkAdopted(key: string, { end, indexHash }: Batch): void {
+    const adopted = this.#adopted.get(key);
+    if (adopted?.length !== end || BigInt(`0x${adopted.indexHash}`) === indexHash) return;
+    throw new TidemarkError(
+      "corrupt",
+      `Cannot recover: the batch index of ${key} that ends at byte ${end} is not the one that a recovery took over; nothing was changed; restore the file from a backup`,
+      { details: { key, to: end } },
+    );
+  }
+
   #isInTail(entry: SetPlace["entry"]): boolean {
     const { writer, sequenceNumber, epoch } = entry;
     const headEnd = this.#headEnds.get(writer) ?? 0;
     if (sequenceNumber < headEnd) return false;
+    // What a closed writer had beyond its end was given up.
+    if (this.#closed.has(writer) && epoch <= this.#options.head!.epoch) return false;
     // What an older epoch left counts only as far as it was adopted.
     return epoch >= this.#options.tailFrom.epoch ||
       sequenceNumber < (this.#adoptedEnds.get(writer) ?? headEnd);
@@ -216,6 +266,7 @@ class TailScan {
     for (const writer of new Set([...ends.keys(), ...this.#places.writers])) {
       const end = this.#follow(writer, ends.get(writer), chosen);
       if (end !== undefined) ends.set(writer, end);
+      this.#checkAdoptedEnd(writer, end?.sequenceNumber ?? 0);
     }
     const lengths = new Map<string, NeededFile>();
     const unproven = new Map<string, UnprovenBatch>();
@@ -262,6 +313,16 @@ class TailScan {
         nextOffset: nextOffset + entry.count,
       };
     }
+  }
+
+  #checkAdoptedEnd(writer: string, sequenceNumber: number): void {
+    const wanted = this.#adoptedEnds.get(writer) ?? 0;
+    if (sequenceNumber >= wanted) return;
+    throw new TidemarkError(
+      "changes-lost",
+      `Cannot recover writer ${writer}: change set ${sequenceNumber} is in no file of the tail, although a recovery took over ${wanted}; restore the job's files from a backup`,
+      { details: { writer, sequenceNumber, wanted } },
+    );
   }
 }
 

@@ -7,7 +7,10 @@ import { compileModule, renderModule } from "../../wasm/build.mjs";
 import { HASH_STATE_BYTES, SLOP_BYTES } from "../../wasm/mod.ts";
 import { MODULE_BASE64 } from "../../wasm/module.gen.ts";
 
-test("module.gen.ts is what its sources compile to, on every runtime", async () => {
+/** The compiler takes some seconds, more on a busy machine. */
+const timeout = 120_000;
+
+test("module.gen.ts is what its sources compile to, on every runtime", { timeout }, async () => {
   const path = fileURLToPath(new URL("../../wasm/module.gen.ts", import.meta.url).href);
   assert.equal(
     readFileSync(path, "utf8"),

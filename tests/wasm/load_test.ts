@@ -13,6 +13,8 @@ import { promisify } from "node:util";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url).href);
 const PROGRAM = "tests/wasm/_load_program.ts";
 const SERVED = /^\/(?:wasm\/[a-z_.]+|tests\/wasm\/_load_program)\.ts$/;
+/** Programs start slowly on a busy machine. */
+const timeout = 120_000;
 const FOUND = "written 14, read 1000, same true";
 
 /** Runs an installed program in a folder of its own; returns what it printed. */
@@ -38,13 +40,13 @@ function installed(name: string): string {
 }
 
 describe("the codec loads", () => {
-  test("on Deno without any permission", () =>
+  test("on Deno without any permission", { timeout }, () =>
     inEmptyFolder(async (folder) => {
       const args = ["run", "--no-prompt", "--no-config", join(ROOT, PROGRAM)];
       assert.equal(await run(installed("deno"), args, folder), FOUND);
     }));
 
-  test("on Deno from a URL", () =>
+  test("on Deno from a URL", { timeout }, () =>
     inEmptyFolder(async (folder) => {
       const server = createServer((request, response) => {
         const path = request.url ?? "";
@@ -64,20 +66,24 @@ describe("the codec loads", () => {
       }
     }));
 
-  test("on Bun", () =>
+  test("on Bun", { timeout }, () =>
     inEmptyFolder(async (folder) => {
       assert.equal(await run(installed("bun"), [join(ROOT, PROGRAM)], folder), FOUND);
     }));
 
-  test("in a binary compiled by Bun, in an empty folder", () =>
-    inEmptyFolder(async (folder) => {
-      const binary = join(folder, "program");
-      const args = ["build", "--compile", `--outfile=${binary}`, join(ROOT, PROGRAM)];
-      await run(installed("bun"), args, folder);
-      await inEmptyFolder(async (empty) => assert.equal(await run(binary, [], empty), FOUND));
-    }));
+  test(
+    "in a binary compiled by Bun, in an empty folder",
+    { timeout },
+    () =>
+      inEmptyFolder(async (folder) => {
+        const binary = join(folder, "program");
+        const args = ["build", "--compile", `--outfile=${binary}`, join(ROOT, PROGRAM)];
+        await run(installed("bun"), args, folder);
+        await inEmptyFolder(async (empty) => assert.equal(await run(binary, [], empty), FOUND));
+      }),
+  );
 
-  test("on Node", () =>
+  test("on Node", { timeout }, () =>
     inEmptyFolder(async (folder) => {
       const tsx = fileURLToPath(import.meta.resolve("tsx"));
       const args = ["--import", tsx, join(ROOT, PROGRAM)];

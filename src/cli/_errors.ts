@@ -6,7 +6,11 @@ import { toJson } from "../http/json.ts";
 import { UsageError } from "./_usage_error.ts";
 
 /** Tells of an error; answers the exit code. */
-export function reportError(report: Report, error: unknown): number {
+export function reportError(report: Report, thrown: unknown): number {
+  const { error, whileClosing } = separate(thrown);
+  if (whileClosing !== undefined && !report.isJson) {
+    report.note(`error while closing: ${asTidemarkError(whileClosing).message}`);
+  }
   if (error instanceof UsageError) return reportUsage(report, error);
   const { code, kind, outcome, retryable, detail, details, nextStep } = problemOf(
     asTidemarkError(error),
@@ -26,6 +30,13 @@ export function reportError(report: Report, error: unknown): number {
   }
   report.note(`  next: ${nextStep}`);
   return exitCode;
+}
+
+/** When what failed can't be closed either, `await using` throws both as one: the first one is what happened. */
+function separate(thrown: unknown): { error: unknown; whileClosing?: unknown } {
+  if (!(thrown instanceof Error) || thrown.name !== "SuppressedError") return { error: thrown };
+  const { error, suppressed } = thrown as Error & { error?: unknown; suppressed?: unknown };
+  return { ...separate(suppressed), whileClosing: error };
 }
 
 function reportUsage(report: Report, error: UsageError): number {

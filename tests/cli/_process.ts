@@ -20,12 +20,19 @@ export const RUNTIME: "deno" | "bun" | "node" = process.versions.deno !== undefi
   ? "bun"
   : "node";
 
-/** The command line of Tidemark on this runtime. */
-export const TIDEMARK: readonly string[] = {
-  deno: [process.execPath, "run", "-A", "--quiet", MAIN],
-  bun: [process.execPath, MAIN],
-  node: [process.execPath, join(ROOT, "bin/tidemark.mjs")],
-}[RUNTIME];
+/**
+ * The command line of Tidemark on this runtime. Node takes longer to translate the sources than to run them, so for
+ * Node they are bundled first, into `folder`.
+ */
+export async function tidemarkIn(folder: string): Promise<string[]> {
+  if (RUNTIME === "deno") return [process.execPath, "run", "-A", "--quiet", MAIN];
+  if (RUNTIME === "bun") return [process.execPath, MAIN];
+  const bundle = join(folder, "tidemark.mjs");
+  const build = ["build", MAIN, "--target=node", "--format=esm", `--outfile=${bundle}`];
+  const { code, stderr } = await execute([join(ROOT, "node_modules/.bin/bun"), ...build]);
+  if (code !== 0) throw new Error(`Cannot bundle ${MAIN}: ${stderr}`);
+  return [process.execPath, bundle];
+}
 
 /** How a process ended. */
 export interface Ended {

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { describe, test } from "node:test";
-import { COMMANDS } from "../../src/cli/cli.ts";
+import { COMMANDS, main } from "../../src/cli/cli.ts";
 import { EXIT_CODE_OF, EXIT_CODE_OF_SIGNAL } from "../../src/cli/exit_codes.ts";
-import { ERROR_KINDS } from "../../src/engine/errors.ts";
+import { ERROR_KINDS, TidemarkError } from "../../src/engine/errors.ts";
+import type { Store } from "../../src/engine/types.ts";
 import { VERSION } from "../../src/engine/version.ts";
 import { BrokenPipeError } from "../../src/runtime/cli_io.ts";
-import { run, withFolder, withStore } from "./_run.ts";
+import { run, TestIo, withFolder, withStore } from "./_run.ts";
 
 describe("tidemark", () => {
   test("prints its version", async () => {
@@ -109,6 +110,24 @@ describe("tidemark", () => {
         3,
       ]);
     }));
+
+  test("tells what happened before what happened while it closed", async () => {
+    const reader = {
+      verify: () => Promise.reject(new TidemarkError("corrupt", "Cannot verify: bad")),
+      close: () => Promise.resolve(),
+      [Symbol.asyncDispose]: () => Promise.reject(new Error("Cannot close: also bad")),
+    };
+    const store = {
+      location: "here",
+      isNew: false,
+      reader: () => Promise.resolve(reader),
+      [Symbol.asyncDispose]: () => Promise.reject(new Error("Cannot close: bad again")),
+    } as unknown as Store;
+    const io = new TestIo();
+    const code = await main(["verify", "--job", "j"], io.io, () => Promise.resolve(store));
+    assert.equal(code, 8);
+    assert.match(io.stderr, /^error while closing: .*\nerror: Cannot verify: bad\n  code: corrupt/);
+  });
 
   test("has an exit code for each kind, all different", () => {
     const kinds = new Set(Object.values(ERROR_KINDS));

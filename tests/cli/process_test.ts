@@ -2,14 +2,20 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { VERSION } from "../../src/engine/version.ts";
-import { execute, ROOT, Running, TIDEMARK } from "./_process.ts";
-import { withFolder } from "./_run.ts";
+import { execute, ROOT, Running, tidemarkIn } from "./_process.ts";
+import { run, withFolder } from "./_run.ts";
 
 const TO_W = ["--job", "j", "--writer", "w"];
 
 async function tailOf(store: string): Promise<string> {
-  const restore = ["restore", "--store", store, ...TO_W, "--at", "tail"];
-  const { code, stdout, stderr } = await execute([...TIDEMARK, ...restore]);
+  const { code, stdout, stderr } = await run([
+    "restore",
+    "--store",
+    store,
+    ...TO_W,
+    "--at",
+    "tail",
+  ]);
   assert.equal(code, 0, stderr);
   return stdout;
 }
@@ -21,7 +27,7 @@ async function withSidecar(
   await withFolder(async (folder) => {
     const store = join(folder, "store");
     const serve = ["serve", "--store", store, "--listen", "127.0.0.1:0", ...flags];
-    await using sidecar = new Running([...TIDEMARK, ...serve]);
+    await using sidecar = new Running([...await tidemarkIn(folder), ...serve]);
     const [url] = await sidecar.said("stdout", /http:\/\/127\.0\.0\.1:\d+/);
     await use(sidecar, url, store);
   });
@@ -74,7 +80,8 @@ describe("tidemark serve", () => {
     withSidecar(async (_sidecar, url) => {
       await withFolder(async (folder) => {
         const listen = ["--listen", new URL(url).host, "--store", join(folder, "store")];
-        const { code, stderr } = await execute([...TIDEMARK, "serve", ...listen]);
+        const tidemark = await tidemarkIn(folder);
+        const { code, stderr } = await execute([...tidemark, "serve", ...listen]);
         assert.equal(code, 6);
         assert.match(stderr, /Cannot listen on 127\.0\.0\.1:\d+: /);
       });
@@ -86,12 +93,13 @@ describe("tidemark as a process", () => {
     withFolder(async (folder) => {
       const store = join(folder, "store");
       const stdin = Array.from({ length: 20_000 }, (_, n) => `line ${n}\n`).join("");
-      const append = [...TIDEMARK, "append", "--store", store, ...TO_W];
+      const tidemark = await tidemarkIn(folder);
+      const append = [...tidemark, "append", "--store", store, ...TO_W];
       const { code, stdout, stderr } = await execute(append, { stdin });
       assert.equal(code, 0, stderr);
       assert.match(stdout, /Appended 20000 changes/);
       assert.equal((await tailOf(store)) === stdin, true);
-      const restore = [...TIDEMARK, "restore", "--store", store, ...TO_W, "--at", "tail"];
+      const restore = [...tidemark, "restore", "--store", store, ...TO_W, "--at", "tail"];
       const head = await execute([
         "sh",
         "-c",
@@ -105,7 +113,8 @@ describe("tidemark as a process", () => {
   test("says what it took when a signal ends an append whose input is open", () =>
     withFolder(async (folder) => {
       const store = join(folder, "store");
-      await using append = new Running([...TIDEMARK, "append", "--store", store, ...TO_W]);
+      const args = ["append", "--store", store, ...TO_W];
+      await using append = new Running([...await tidemarkIn(folder), ...args]);
       append.write("one\ntwo\nthr");
       await append.said("stderr", /Created store/);
       append.signal("SIGINT");

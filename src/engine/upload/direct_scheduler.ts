@@ -1,88 +1,43 @@
 /**
- * Uploads at once. While an upload is running, tasks gather for the next one (group commit), since a change file
- * takes one batch at a time.
- * Owns: when to upload, and that every task is settled. Does not own: how to write, retries.
+ * Uploads at once: a batching scheduler without delay, retries and bounds.
+ * Owns: nothing of its own. Does not own: how to write.
  * @module
  */
-import { TidemarkError } from "../errors.ts";
+import type { Clock } from "../port/clock.ts";
+import { SILENT_LOGGER } from "../port/logger.ts";
+import { NO_METRICS } from "../port/metrics.ts";
+import { BatchingStateChangeUploadScheduler } from "./batching_scheduler.ts";
+import { RetryPolicy } from "./retry_policy.ts";
+import { RetryingExecutor } from "./retrying_executor.ts";
 import type { StateChangeUploadScheduler } from "./scheduler.ts";
+import { UploadMetrics } from "./upload_metrics.ts";
 import type { StateChangeUploader } from "./uploader.ts";
-import type { UploadTask } from "./upload_task.ts";
 
-class DirectStateChangeUploadScheduler implements StateChangeUploadScheduler {
-  readonly #uploader: StateChangeUploader;
-  #waiting: UploadTask[] = [];
-  #running: readonly UploadTask[] = [];
-  #loop: Promise<void> | undefined;
-  #closed: Error | undefined;
-
-  constructor(uploader: StateChangeUploader) {
-    this.#uploader = uploader;
-  }
-
-  get isUploading(): boolean {
-    return this.#loop !== undefined;
-  }
-
-  upload(task: UploadTask): void {
-    if (this.#closed !== undefined) {
-      task.fail(this.#closed);
-      return;
-    }
-    if (task.changeSets.length === 0) {
-      task.complete([]);
-      return;
-    }
-    this.#waiting.push(task);
-    this.#loop ??= this.#run();
-  }
-
-  async whenIdle(): Promise<void> {
-    while (this.#loop !== undefined) await this.#loop;
-  }
-
-  async close(options: { mode: "drain" } | { mode: "abort"; reason: Error }): Promise<void> {
-    if (this.#closed === undefined) {
-      this.#closed = options.mode === "abort"
-        ? options.reason
-        : new TidemarkError("closed", "Cannot upload: the job is closed; open it again");
-    }
-    if (options.mode === "abort") {
-      for (const task of [...this.#running, ...this.#waiting.splice(0)]) task.fail(options.reason);
-      return;
-    }
-    await this.whenIdle();
-    await this.#uploader.close();
-  }
-
-  async #run(): Promise<void> {
-    // Lets every persist of this turn into the first batch.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      this.#running = this.#waiting.splice(0);
-      await this.#uploadRunning();
-      this.#running = [];
-    }
-    this.#loop = undefined;
-  }
-
-  async #uploadRunning(): Promise<void> {
-    try {
-      const result = await this.#uploader.upload(this.#running);
-      for (const [task, results] of result.successful) task.complete(results);
-      for (const [task, error] of result.failed) task.fail(error);
-    } catch (error) {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      for (const task of this.#running) task.fail(reason);
-    }
-  }
-}
+/** Without delays and timeouts nobody asks for the time. */
+const NO_CLOCK: Clock = {
+  nowMs: () => 0,
+  monotonicMs: () => 0,
+  schedule: () => ({ cancel() {} }),
+};
+const UNBOUNDED_BYTES = Number.MAX_SAFE_INTEGER;
 
 /**
- * A scheduler that uploads at once, with no delay and no retries. Seed: `directScheduler`.
+ * A scheduler that uploads at once, with no delay, retries or bound on memory: it is always available. While an upload
+ * runs, tasks gather for the next one. Seed: `directScheduler`.
  *
- * @param uploader Writes the batches; the scheduler closes it.
+ * @param uploader Writes the batches; closing the scheduler closes it.
  */
 export function directScheduler(uploader: StateChangeUploader): StateChangeUploadScheduler {
-  return new DirectStateChangeUploadScheduler(uploader);
+  const logger = SILENT_LOGGER;
+  return new BatchingStateChangeUploadScheduler(uploader, {
+    persistDelayMs: 0,
+    persistSizeThresholdBytes: UNBOUNDED_BYTES,
+    inFlightBytesMax: UNBOUNDED_BYTES,
+  }, {
+    executor: new RetryingExecutor({ clock: NO_CLOCK, logger }, { attemptsInFlightMax: 1 }),
+    retryPolicy: RetryPolicy.none(),
+    clock: NO_CLOCK,
+    logger,
+    metrics: new UploadMetrics(NO_METRICS, ""),
+  });
 }

@@ -51,10 +51,15 @@ export interface ExponentialRetryOptions {
   readonly random: Random;
 }
 
+/** Whether an attempt took too long, by its policy or by a signal of its own. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof AttemptTimeoutError ||
+    (error instanceof DOMException && error.name === "TimeoutError");
+}
+
 /** Whether the same attempt may succeed later: a timeout, or an error of the storage that says so. */
 export function isRetryable(error: unknown): boolean {
-  return error instanceof AttemptTimeoutError ||
-    (error instanceof TidemarkError && error.retryable);
+  return isTimeout(error) || (error instanceof TidemarkError && error.retryable);
 }
 
 /** The policies. */
@@ -81,7 +86,7 @@ export const RetryPolicy: {
       timeoutMs: () => timeoutMs > 0 ? timeoutMs : undefined,
       retryAfterMs(attempt, error) {
         if (attempt >= maxAttempts || !isRetryable(error)) return undefined;
-        return error instanceof AttemptTimeoutError ? 0 : delayAfterFailureMs;
+        return isTimeout(error) ? 0 : delayAfterFailureMs;
       },
     };
   },
@@ -93,7 +98,7 @@ export const RetryPolicy: {
       timeoutMs: () => timeoutMs > 0 ? timeoutMs : undefined,
       retryAfterMs(attempt, error, elapsedMs) {
         if (attempt >= attemptsMax || !isRetryable(error)) return undefined;
-        const bound = Math.min(delayMsMax, delayMsMin * 2 ** (attempt - 1));
+        const bound = Math.min(delayMsMax, delayMsMin * 2 ** Math.min(attempt - 1, 1000));
         const delayMs = fraction(random) * bound;
         return elapsedMs + delayMs <= deadlineMs ? delayMs : undefined;
       },

@@ -7,6 +7,8 @@
  */
 import { TidemarkError } from "../errors.ts";
 import type { Clock, Timer } from "../port/clock.ts";
+import type { Logger } from "../port/logger.ts";
+import { Slots } from "./_slots.ts";
 import { AttemptTimeoutError, type RetryPolicy } from "./retry_policy.ts";
 
 /** One attempt, as its operation sees it. */
@@ -21,33 +23,73 @@ export interface Attempt {
 export interface ExecuteOptions<Result> {
   /**
    * Whether a timed-out attempt goes on beside the next one, and wins if it is done first. Otherwise its signal is
-   * aborted, and whatever becomes of it is ignored. @default true
+   * aborted before the next begins, and whatever becomes of it is ignored. @default true
    */
   readonly overlapping?: boolean;
-  /** Gets every result but the first. @default ignored */
+  /** Gets every result but the first, those after a failure or a close included. @default ignored */
   readonly onLoser?: (result: Result) => void;
   /** Gives the whole up. @default never */
   readonly signal?: AbortSignal;
-  /** Told of each attempt that failed or timed out. @default nobody */
+  /** Told of each attempt that failed or timed out before the operation was done. @default nobody */
   readonly onFailure?: (attempt: number, error: unknown) => void;
   /** Told once: which attempt won, and how many there were. @default nobody */
   readonly onSuccess?: (attempt: number, attempts: number) => void;
 }
 
-/** Runs operations with retries. */
-export class RetryingExecutor {
-  readonly #clock: Clock;
+/** What an executor is given by its surroundings. */
+export interface RetryingExecutorPorts {
+  /** Drives timeouts and waits. */
+  readonly clock: Clock;
+  /** Told when a callback throws. */
+  readonly logger: Logger;
+}
+
+/** Options of a {@link RetryingExecutor}. */
+export interface RetryingExecutorOptions {
+  /** Attempts that run at once, over all operations, hung ones included. */
+  readonly attemptsInFlightMax: number;
+}
+
+/**
+ * Runs operations with retries.
+ *
+ * @example
+ * ```ts
+ * import { RetryingExecutor, RetryPolicy, TidemarkError } from "@tidemark/tidemark";
+ *
+ * const clock = {
+ *   nowMs: () => Date.now(),
+ *   monotonicMs: () => performance.now(),
+ *   schedule(delayMs: number, action: () => void) {
+ *     const timer = setTimeout(action, delayMs);
+ *     return { cancel: () => clearTimeout(timer) };
+ *   },
+ * };
+ * await using executor = new RetryingExecutor({ clock, logger: { log() {} } }, {
+ *   attemptsInFlightMax: 5,
+ * });
+ * const retryPolicy = RetryPolicy.fixed(3, 5_000, 1); // attempts, timeout, delay after a failure
+ * const answer = await executor.execute(({ ordinal }) => {
+ *   if (ordinal < 3) throw new TidemarkError("storage-unavailable", "Cannot write: try again");
+ *   return Promise.resolve("written");
+ * }, retryPolicy);
+ * console.assert(answer === "written");
+ * ```
+ */
+export class RetryingExecutor implements AsyncDisposable {
+  readonly #ports: RetryingExecutorPorts;
   readonly #slots: Slots;
   readonly #actions = new Set<{ fail(error: unknown): void }>();
   #closed: TidemarkError | undefined;
 
-  /**
-   * @param clock Drives timeouts and waits.
-   * @param attemptsInFlightMax Attempts that run at once, over all operations, hung ones included.
-   */
-  constructor(clock: Clock, { attemptsInFlightMax }: { readonly attemptsInFlightMax: number }) {
-    this.#clock = clock;
-    this.#slots = new Slots(attemptsInFlightMax);
+  constructor(ports: RetryingExecutorPorts, options: RetryingExecutorOptions) {
+    this.#ports = ports;
+    this.#slots = new Slots(options.attemptsInFlightMax);
+  }
+
+  /** Attempts that run at most. */
+  get attemptsInFlightMax(): number {
+    return this.#slots.max;
   }
 
   /** Attempts that run now, hung ones included. */
@@ -56,7 +98,8 @@ export class RetryingExecutor {
   }
 
   /**
-   * Runs an operation until an attempt succeeds or the policy gives up.
+   * Runs an operation until an attempt succeeds or the policy gives up. The time that an attempt may take counts from
+   * when it is due, even if others hold all places.
    *
    * @param operation Begins one attempt.
    * @param retryPolicy Decides about the next.
@@ -71,59 +114,34 @@ export class RetryingExecutor {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (options.signal?.aborted) return Promise.reject(options.signal.reason);
     return new Promise<Result>((resolve, reject) => {
-      const action = new Action(this.#clock, this.#slots, operation, retryPolicy, options, {
-        resolve,
-        reject,
-        done: () => this.#actions.delete(action),
-      });
+      const done = () => void this.#actions.delete(action);
+      const action = new Action(
+        { ...options, ...this.#ports, slots: this.#slots, operation, policy: retryPolicy },
+        { resolve, reject, done },
+      );
       this.#actions.add(action);
       action.begin();
     });
   }
 
   /** Fails everything that runs, and aborts its attempts. Idempotent. */
-  close(): void {
+  close(): Promise<void> {
     this.#closed ??= new TidemarkError("closed", "The executor is closed: nothing is tried again", {
       outcome: "unknown",
     });
     for (const action of [...this.#actions]) action.fail(this.#closed);
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }
 
-/** Lets so many attempts run at once, in order of arrival. */
-class Slots {
-  readonly #max: number;
-  readonly #waiting: (() => void)[] = [];
-  used = 0;
-
-  constructor(max: number) {
-    if (!Number.isInteger(max) || max < 1) {
-      throw new RangeError(`Cannot run ${max} attempts at once: wants a whole number from 1 on`);
-    }
-    this.#max = max;
-  }
-
-  /** Calls `begin` when there is room; the answer takes that back. */
-  request(begin: () => void): () => void {
-    if (this.used < this.#max) {
-      this.used += 1;
-      begin();
-      return () => {};
-    }
-    this.#waiting.push(begin);
-    return () => {
-      const index = this.#waiting.indexOf(begin);
-      if (index >= 0) this.#waiting.splice(index, 1);
-    };
-  }
-
-  release(): void {
-    this.used -= 1;
-    const next = this.#waiting.shift();
-    if (next === undefined) return;
-    this.used += 1;
-    next();
-  }
+interface ActionOptions<Result> extends ExecuteOptions<Result>, RetryingExecutorPorts {
+  readonly slots: Slots;
+  readonly policy: RetryPolicy;
+  readonly operation: (attempt: Attempt) => Promise<Result>;
 }
 
 interface Settle<Result> {
@@ -132,148 +150,159 @@ interface Settle<Result> {
   done(): void;
 }
 
+interface RunningAttempt {
+  readonly ordinal: number;
+  readonly abort: AbortController;
+  /** It has failed or timed out. */
+  isOver: boolean;
+  timeout?: Timer;
+  leaveQueue?: () => void;
+}
+
 /** One operation on its way to a result. */
 class Action<Result> {
-  readonly #clock: Clock;
-  readonly #slots: Slots;
-  readonly #operation: (attempt: Attempt) => Promise<Result>;
-  readonly #policy: RetryPolicy;
-  readonly #options: ExecuteOptions<Result>;
+  readonly #options: ActionOptions<Result>;
   readonly #settle: Settle<Result>;
+  readonly #overlapping: boolean;
   readonly #startMs: number;
-  readonly #aborts = new Set<AbortController>();
-  readonly #timers = new Set<Timer>();
+  readonly #attempts = new Set<RunningAttempt>();
+  readonly #delays = new Set<Timer>();
   readonly #onAbort = () => this.fail(this.#options.signal!.reason);
   #isSettled = false;
   /** Attempts that have neither failed nor timed out, and those that are due. */
   #active = 0;
   #total = 0;
 
-  constructor(
-    clock: Clock,
-    slots: Slots,
-    operation: (attempt: Attempt) => Promise<Result>,
-    policy: RetryPolicy,
-    options: ExecuteOptions<Result>,
-    settle: Settle<Result>,
-  ) {
-    this.#clock = clock;
-    this.#slots = slots;
-    this.#operation = operation;
-    this.#policy = policy;
+  constructor(options: ActionOptions<Result>, settle: Settle<Result>) {
     this.#options = options;
     this.#settle = settle;
-    this.#startMs = clock.monotonicMs();
+    this.#overlapping = options.overlapping ?? true;
+    this.#startMs = options.clock.monotonicMs();
   }
 
   begin(): void {
     this.#options.signal?.addEventListener("abort", this.#onAbort, { once: true });
-    this.#attempt(1);
+    this.#attemptAfter(0, 1);
   }
 
   fail(error: unknown): void {
-    if (!this.#end()) return;
+    if (this.#isSettled) return;
+    this.#end(error);
     this.#settle.reject(error);
   }
 
-  #attempt(ordinal: number): void {
+  #attemptAfter(delayMs: number, ordinal: number): void {
     this.#active += 1;
-    this.#total += 1;
-    const abort = new AbortController();
-    this.#aborts.add(abort);
-    let isOver = false;
-    let timeout: Timer | undefined;
-    const over = (error: unknown): void => {
-      if (isOver || this.#isSettled) return;
-      isOver = true;
-      timeout?.cancel();
-      this.#failed(ordinal, error);
-    };
-    const leaveQueue = this.#slots.request(() =>
-      void this.#run({ ordinal, abort, over, isOver: () => isOver })
-    );
-    const timeoutMs = this.#policy.timeoutMs(ordinal);
-    if (timeoutMs !== undefined && !isOver) {
-      timeout = this.#after(timeoutMs, () => {
-        const error = new AttemptTimeoutError(ordinal, timeoutMs);
-        leaveQueue();
-        if (this.#options.overlapping === false) abort.abort(error);
-        over(error);
-      });
-    }
-    abort.signal.addEventListener("abort", () => (leaveQueue(), timeout?.cancel()), { once: true });
-  }
-
-  async #run(
-    { ordinal, abort, over, isOver }: {
-      readonly ordinal: number;
-      readonly abort: AbortController;
-      readonly over: (error: unknown) => void;
-      readonly isOver: () => boolean;
-    },
-  ): Promise<void> {
-    try {
-      const result = await this.#operation({ ordinal, signal: abort.signal });
-      this.#aborts.delete(abort);
-      const isIgnored = this.#options.overlapping === false && isOver();
-      if (!isIgnored) this.#succeeded(ordinal, result);
-    } catch (error) {
-      this.#aborts.delete(abort);
-      over(error);
-    } finally {
-      this.#slots.release();
-    }
-  }
-
-  #succeeded(ordinal: number, result: Result): void {
-    if (!this.#end()) {
-      this.#options.onLoser?.(result);
-      return;
-    }
-    this.#options.onSuccess?.(ordinal, this.#total);
-    this.#settle.resolve(result);
-  }
-
-  #failed(ordinal: number, error: unknown): void {
-    this.#options.onFailure?.(ordinal, error);
-    const elapsedMs = this.#clock.monotonicMs() - this.#startMs;
-    const delayMs = this.#policy.retryAfterMs(ordinal, error, elapsedMs);
-    this.#active -= 1;
-    if (delayMs === undefined) {
-      if (this.#active === 0) this.fail(error);
-      return;
-    }
     if (delayMs <= 0) {
-      this.#attempt(ordinal + 1);
+      this.#attempt(ordinal);
       return;
     }
-    // Due already: a failure of another attempt meanwhile must not end the action.
-    this.#active += 1;
-    this.#after(delayMs, () => {
-      this.#active -= 1;
-      this.#attempt(ordinal + 1);
-    });
+    const timer = this.#options.clock.schedule(delayMs, () => {
+      this.#delays.delete(timer);
+      this.#attempt(ordinal);
+    }, { keepsAlive: true });
+    this.#delays.add(timer);
   }
 
-  #after(delayMs: number, action: () => void): Timer {
-    const timer = this.#clock.schedule(delayMs, () => {
-      this.#timers.delete(timer);
-      action();
-    }, { keepsAlive: true });
-    this.#timers.add(timer);
-    return timer;
+  #attempt(ordinal: number): void {
+    const { policy, clock, slots } = this.#options;
+    let timeoutMs: number | undefined;
+    try {
+      timeoutMs = policy.timeoutMs(ordinal);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    this.#total += 1;
+    const attempt: RunningAttempt = { ordinal, abort: new AbortController(), isOver: false };
+    this.#attempts.add(attempt);
+    if (timeoutMs !== undefined) {
+      const error = () => new AttemptTimeoutError(ordinal, timeoutMs);
+      const timedOut = () => this.#timedOut(attempt, error());
+      attempt.timeout = clock.schedule(timeoutMs, timedOut, { keepsAlive: true });
+    }
+    attempt.leaveQueue = slots.request(() => void this.#run(attempt));
+  }
+
+  async #run(attempt: RunningAttempt): Promise<void> {
+    const { ordinal, abort } = attempt;
+    let result: Result;
+    try {
+      // What throws at once must not be tried again within this call, or many retries nest too deep.
+      const running = new Promise<Result>((resolve) =>
+        resolve(this.#options.operation({ ordinal, signal: abort.signal }))
+      );
+      result = await running;
+    } catch (error) {
+      this.#leave(attempt);
+      this.#over(attempt, error);
+      return;
+    }
+    this.#leave(attempt);
+    this.#succeeded(attempt, result);
+  }
+
+  #leave(attempt: RunningAttempt): void {
+    this.#attempts.delete(attempt);
+    attempt.timeout?.cancel();
+    this.#options.slots.release();
+  }
+
+  #succeeded(attempt: RunningAttempt, result: Result): void {
+    const { onLoser, onSuccess } = this.#options;
+    if (!this.#isSettled && (this.#overlapping || !attempt.isOver)) {
+      const total = this.#total;
+      this.#end(undefined);
+      this.#settle.resolve(result);
+      this.#tell("of its success", () => onSuccess?.(attempt.ordinal, total));
+    } else if (this.#overlapping) {
+      this.#tell("of a superfluous result", () => onLoser?.(result));
+    }
+  }
+
+  #timedOut(attempt: RunningAttempt, error: AttemptTimeoutError): void {
+    attempt.leaveQueue?.();
+    if (!this.#overlapping) attempt.abort.abort(error);
+    this.#over(attempt, error);
+  }
+
+  #over(attempt: RunningAttempt, error: unknown): void {
+    if (attempt.isOver || this.#isSettled) return;
+    attempt.isOver = true;
+    const { policy, clock, onFailure } = this.#options;
+    this.#tell("of a failed attempt", () => onFailure?.(attempt.ordinal, error));
+    let delayMs: number | undefined;
+    try {
+      const elapsedMs = clock.monotonicMs() - this.#startMs;
+      delayMs = policy.retryAfterMs(attempt.ordinal, error, elapsedMs);
+    } catch (thrown) {
+      this.fail(thrown);
+      return;
+    }
+    if (delayMs !== undefined) this.#attemptAfter(delayMs, attempt.ordinal + 1);
+    this.#active -= 1;
+    if (this.#active === 0) this.fail(error);
   }
 
   /** Ends the action once; what still runs is told that nothing is wanted of it. */
-  #end(): boolean {
-    if (this.#isSettled) return false;
+  #end(error: unknown): void {
     this.#isSettled = true;
     this.#settle.done();
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
-    for (const timer of this.#timers) timer.cancel();
-    for (const abort of this.#aborts) {
-      abort.abort(new TidemarkError("aborted", "Another attempt is done"));
+    for (const timer of this.#delays) timer.cancel();
+    for (const attempt of this.#attempts) {
+      attempt.timeout?.cancel();
+      attempt.leaveQueue?.();
+      attempt.abort.abort(error ?? new TidemarkError("aborted", "Another attempt was done first"));
     }
-    return true;
+  }
+
+  /** A callback that throws must change nothing of what becomes of the operation. */
+  #tell(of: string, callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#options.logger.log("error", `Whoever was told ${of} has thrown`, { error });
+    }
   }
 }

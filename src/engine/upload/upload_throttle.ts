@@ -1,9 +1,11 @@
 /**
- * The job's one memory counter (DESIGN guarantee 8): active, waiting, failed and in-flight bytes.
- * Bytes are admitted once, at append, and let go when they are durable or given up.
- * Seed: `UploadThrottle`.
+ * Bounds what is held in memory on its way to the store. A job has one: it counts active, waiting, failed and
+ * in-flight bytes, admitted once, and let go when they are durable or given up. Seed: `UploadThrottle`.
+ * Owns: the counter, who waits for room, and in which order. Does not own: the bytes, making room.
  * @module
  */
+import type { Clock } from "../port/clock.ts";
+import type { UploadMetrics } from "./upload_metrics.ts";
 
 /** Tells whether a component takes more work. Seed: `AvailabilityProvider`. */
 export interface AvailabilityProvider {
@@ -12,17 +14,75 @@ export interface AvailabilityProvider {
   whenAvailable(): Promise<void>;
 }
 
-/** Counts bytes against a soft limit, at which availability turns, and a hard one, which is never passed. */
+/** What a throttle is made of. */
+export interface UploadThrottleOptions {
+  /** Called, soon, when room is wanted: what is held should be uploaded. @default nobody */
+  readonly onShortage?: () => void;
+  /** Where waits are counted, and by which clock. @default nowhere */
+  readonly waits?: { readonly clock: Clock; readonly metrics: UploadMetrics };
+}
+
+/** Options of {@link UploadThrottle.requestUpload}. */
+export interface RequestUploadOptions {
+  /** Ends the wait, with nothing taken. @default never */
+  readonly signal?: AbortSignal;
+}
+
+interface Request {
+  readonly size: number;
+  admit(): void;
+}
+
+/**
+ * Counts bytes against a soft limit, at which availability turns, and a hard one, which is never passed.
+ *
+ * Whoever waits is served in order of arrival, and nobody overtakes: while somebody waits, nothing is available, and
+ * what asks without waiting is refused even if it would fit. Else small appends could keep a large request waiting
+ * for ever. The refusal is short, since whatever is held is on its way out.
+ *
+ * @example
+ * ```ts
+ * import { UploadThrottle } from "@tidemark/tidemark";
+ *
+ * const throttle = new UploadThrottle(1_000);
+ * await throttle.requestUpload(800);
+ * const second = throttle.requestUpload(300); // waits, since 1,100 bytes are too many
+ * console.assert(!throttle.isAvailable());
+ * throttle.uploadCompleted(800);
+ * await second;
+ * console.assert(throttle.bytes === 300);
+ * ```
+ */
 export class UploadThrottle implements AvailabilityProvider {
   readonly #softBytes: number;
   readonly #hardBytes: number;
+  readonly #onShortage: (() => void) | undefined;
+  readonly #waits: UploadThrottleOptions["waits"];
+  readonly #requests = new Set<Request>();
   #bytes = 0;
+  /** Largest size that was refused and would still not fit. */
+  #refusedBytes = 0;
   #waiters: (() => void)[] = [];
+  #isAsking = false;
 
-  /** @param softBytes Availability turns here. @param hardBytes What would pass it is refused. */
-  constructor(softBytes: number, hardBytes: number) {
+  /**
+   * @param softBytes Availability turns here.
+   * @param hardBytes Never passed, but by what is larger and comes alone. @default softBytes
+   */
+  constructor(
+    softBytes: number,
+    hardBytes: number = softBytes,
+    options: UploadThrottleOptions = {},
+  ) {
+    if (!(softBytes > 0 && hardBytes >= softBytes)) {
+      throw new RangeError(
+        `Cannot throttle at ${softBytes} bytes with a hard limit of ${hardBytes}: wants more than 0, and the hard limit not below`,
+      );
+    }
     this.#softBytes = softBytes;
     this.#hardBytes = hardBytes;
+    this.#onShortage = options.onShortage;
+    this.#waits = options.waits;
   }
 
   /** Bytes held now. */
@@ -35,8 +95,14 @@ export class UploadThrottle implements AvailabilityProvider {
     return this.#softBytes;
   }
 
+  /** Requests that wait for room. */
+  get waitingCount(): number {
+    return this.#requests.size;
+  }
+
+  /** Whether the soft limit is not reached, nobody waits, and what was refused would fit. */
   isAvailable(): boolean {
-    return this.#bytes < this.#softBytes;
+    return this.#bytes < this.#softBytes && this.#requests.size === 0 && this.#refusedBytes === 0;
   }
 
   whenAvailable(): Promise<void> {
@@ -44,22 +110,96 @@ export class UploadThrottle implements AvailabilityProvider {
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** Takes `size` bytes in, unless they do not fit. More than the limit is taken when nothing else is held. */
+  /**
+   * Waits until `size` bytes are taken in: as soon as they fit and it is their turn. What is larger than the limit
+   * is taken when nothing else is held. Seed: `requestUpload`.
+   *
+   * @throws The signal's reason; nothing is taken then.
+   */
+  async requestUpload(size: number, { signal }: RequestUploadOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    if (this.#take(size)) return;
+    const startMs = this.#waits?.clock.monotonicMs();
+    await new Promise<void>((resolve, reject) => {
+      const abort = (): void => {
+        this.#requests.delete(request);
+        // Whoever stood behind it may fit.
+        this.#serve();
+        reject(signal!.reason);
+      };
+      const admit = (): void => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      };
+      const request = { size, admit };
+      this.#requests.add(request);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#askForRoom();
+    });
+    this.#waits?.metrics.throttleWaits.record(
+      (this.#waits.clock.monotonicMs() - startMs!) / 1000,
+    );
+  }
+
+  /**
+   * Takes `size` bytes in at once, unless they do not fit or somebody waits. More than the limit is taken when
+   * nothing else is held. What did not fit turns availability until it would, so that whoever waits for
+   * availability does not ask in vain.
+   *
+   * @returns Whether they were taken; else nothing of them was.
+   */
   tryAdmit(size: number): boolean {
-    if (this.#bytes > 0 && this.#bytes + size > this.#hardBytes) return false;
+    if (this.#take(size)) return true;
+    if (!this.#fits(size)) this.#refusedBytes = Math.max(this.#refusedBytes, size);
+    this.#askForRoom();
+    return false;
+  }
+
+  /** Lets `size` bytes go. Seed: `uploadCompleted`. @throws {RangeError} More than is held. */
+  uploadCompleted(size: number): void {
+    if (!(size >= 0 && size <= this.#bytes)) {
+      throw new RangeError(`Cannot let ${size} bytes go: ${this.#bytes} are held`);
+    }
+    this.#bytes -= size;
+    this.#serve();
+  }
+
+  #take(size: number): boolean {
+    if (!(size >= 0)) throw new RangeError(`Cannot admit ${size} bytes: wants 0 or more`);
+    if (this.#requests.size > 0 || !this.#fits(size)) return false;
     this.#bytes += size;
+    if (!this.isAvailable()) this.#askForRoom();
     return true;
   }
 
-  /** Lets `size` bytes go. */
-  uploadCompleted(size: number): void {
-    this.#bytes -= size;
-    if (this.#bytes < 0) {
-      throw new RangeError(`Upload throttle let go of ${-this.#bytes} bytes too many`);
+  #fits(size: number): boolean {
+    return this.#bytes === 0 || this.#bytes + size <= this.#hardBytes;
+  }
+
+  #serve(): void {
+    for (const request of this.#requests) {
+      if (!this.#fits(request.size)) break;
+      this.#requests.delete(request);
+      this.#bytes += request.size;
+      request.admit();
     }
-    if (!this.isAvailable()) return;
+    if (this.#fits(this.#refusedBytes)) this.#refusedBytes = 0;
+    if (!this.isAvailable()) {
+      this.#askForRoom();
+      return;
+    }
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();
+  }
+
+  /** Asks once for all that happens in this turn, and only if room is still wanted then. */
+  #askForRoom(): void {
+    if (this.#onShortage === undefined || this.#isAsking) return;
+    this.#isAsking = true;
+    void Promise.resolve().then(() => {
+      this.#isAsking = false;
+      if (!this.isAvailable()) this.#onShortage!();
+    });
   }
 }

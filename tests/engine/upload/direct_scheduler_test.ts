@@ -11,6 +11,7 @@ import { RecordedTask, setOf } from "./_sets.ts";
 class ManualUploader implements StateChangeUploader {
   /** Sequence numbers of every upload. */
   readonly uploads: number[][] = [];
+  readonly canOverlap = false;
   closes = 0;
   #ends: ((error?: Error, refused?: readonly UploadTask[]) => void)[] = [];
 

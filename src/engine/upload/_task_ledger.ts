@@ -1,0 +1,92 @@
+/**
+ * The tasks that a scheduler has taken and not settled.
+ * Owns: settling each exactly once, and letting go of what the throttle counts for it before its owner is told.
+ * Does not own: when.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import type { Logger } from "../port/logger.ts";
+import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
+import type { UploadThrottle } from "./upload_throttle.ts";
+
+/** A task within a scheduler. */
+export interface SchedulerTask {
+  readonly task: UploadTask;
+  /** Bytes that the throttle counts for it, and that the scheduler lets go. */
+  heldBytes: number;
+}
+
+/** Keeps account of tasks. */
+export class TaskLedger {
+  readonly #throttle: UploadThrottle;
+  readonly #logger: Logger;
+  readonly #open = new Set<SchedulerTask>();
+  #waiters: (() => void)[] = [];
+
+  constructor(throttle: UploadThrottle, logger: Logger) {
+    this.#throttle = throttle;
+    this.#logger = logger;
+  }
+
+  /** Takes a task in. */
+  add(task: UploadTask): SchedulerTask {
+    const taken = { task, heldBytes: 0 };
+    this.#open.add(taken);
+    return taken;
+  }
+
+  /** Resolves when every task that was taken is settled. */
+  whenEmpty(): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** Fails a task that was not taken. */
+  refuse(task: UploadTask, error: Error): void {
+    this.settle(this.add(task), () => task.fail(error));
+  }
+
+  /** Fails a task. */
+  fail(taken: SchedulerTask, error: Error): void {
+    this.settle(taken, (task) => task.fail(error));
+  }
+
+  /** Fails every task. */
+  failAll(error: Error): void {
+    for (const taken of [...this.#open]) this.fail(taken, error);
+  }
+
+  /** Completes or fails a task, whatever its upload says of it. */
+  settleBy(taken: SchedulerTask, { successful, failed }: UploadTasksResult): void {
+    this.settle(taken, (task) => {
+      const results = successful.get(task);
+      if (results !== undefined) task.complete(results);
+      else task.fail(failed.get(task) ?? unanswered());
+    });
+  }
+
+  /** Settles a task once: what comes later is ignored. */
+  settle(taken: SchedulerTask, tell: (task: UploadTask) => void): void {
+    const { heldBytes } = taken;
+    taken.heldBytes = 0;
+    // Capacity goes before the owner is told, so that whoever is told can go on.
+    if (heldBytes > 0) this.#throttle.uploadCompleted(heldBytes);
+    if (!this.#open.delete(taken)) return;
+    try {
+      tell(taken.task);
+    } catch (error) {
+      // One owner's fault must not keep the others from hearing.
+      this.#logger.log("error", "An owner has thrown when it was told of its upload", { error });
+    }
+    if (this.#open.size > 0) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const resolve of waiters) resolve();
+  }
+}
+
+function unanswered(): TidemarkError {
+  return new TidemarkError("internal", "The uploader says nothing of a task: report this", {
+    outcome: "unknown",
+  });
+}

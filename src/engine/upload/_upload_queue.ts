@@ -1,0 +1,74 @@
+/**
+ * Tasks that wait to be uploaded, in order of arrival.
+ * Owns: when a batch is due, and which tasks are in it. Does not own: timers, uploads.
+ * @module
+ */
+
+/** When a batch is due, and how large it is. */
+export interface UploadQueueOptions {
+  /** Milliseconds after its arrival at which the first task is due; 0: at once. */
+  readonly delayMs: number;
+  /** Bytes at which a batch is due, and ends. */
+  readonly thresholdBytes: number;
+}
+
+interface Queued<Item> {
+  readonly item: Item;
+  readonly size: number;
+  readonly dueAtMs: number;
+}
+
+/** A queue that gives batches. */
+export class UploadQueue<Item> {
+  readonly #options: UploadQueueOptions;
+  #queued: Queued<Item>[] = [];
+  #bytes = 0;
+  /** So many from the front are due, whatever their delay. */
+  #flushed = 0;
+
+  constructor(options: UploadQueueOptions) {
+    this.#options = options;
+  }
+
+  get length(): number {
+    return this.#queued.length;
+  }
+
+  add(item: Item, size: number, nowMs: number): void {
+    this.#queued.push({ item, size, dueAtMs: nowMs + this.#options.delayMs });
+    this.#bytes += size;
+  }
+
+  /** Makes all that waits due. */
+  flush(): void {
+    this.#flushed = this.#queued.length;
+  }
+
+  /** Milliseconds until a batch is due: 0 or less when it is, undefined when nothing waits. */
+  dueInMs(nowMs: number): number | undefined {
+    if (this.#queued.length === 0) return undefined;
+    if (this.#flushed > 0 || this.#bytes >= this.#options.thresholdBytes) return 0;
+    return this.#queued[0].dueAtMs - nowMs;
+  }
+
+  /** Takes the next batch out: in order, up to and with the task that reaches the threshold. */
+  takeBatch(): Item[] {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#queued.length && (count === 0 || bytes < this.#options.thresholdBytes)) {
+      bytes += this.#queued[count++].size;
+    }
+    return this.#take(count, bytes);
+  }
+
+  /** Takes everything out. */
+  takeAll(): Item[] {
+    return this.#take(this.#queued.length, this.#bytes);
+  }
+
+  #take(count: number, bytes: number): Item[] {
+    this.#bytes -= bytes;
+    this.#flushed = Math.max(0, this.#flushed - count);
+    return this.#queued.splice(0, count).map(({ item }) => item);
+  }
+}

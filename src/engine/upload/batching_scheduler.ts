@@ -1,0 +1,278 @@
+/**
+ * Gathers the tasks of all writers into batches and has each uploaded, with retries.
+ * Seed: `BatchingStateChangeUploadScheduler`.
+ * Owns: when to upload, how many uploads run, that every task is settled, once. It alone fails the tasks of a batch.
+ * Does not own: how to write, whether to try again, how much may be held in memory.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import type { Clock, Timer } from "../port/clock.ts";
+import type { Logger } from "../port/logger.ts";
+import { type SchedulerTask, TaskLedger } from "./_task_ledger.ts";
+import { toUploadError } from "./_upload_error.ts";
+import { UploadQueue } from "./_upload_queue.ts";
+import { isTimeout, type RetryPolicy } from "./retry_policy.ts";
+import type { Attempt, RetryingExecutor } from "./retrying_executor.ts";
+import type { SchedulerCloseOptions, StateChangeUploadScheduler } from "./scheduler.ts";
+import type { UploadMetrics } from "./upload_metrics.ts";
+import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
+import { type AvailabilityProvider, UploadThrottle } from "./upload_throttle.ts";
+import type { StateChangeUploader } from "./uploader.ts";
+
+/** When a {@link BatchingStateChangeUploadScheduler} uploads. */
+export interface BatchingSchedulerOptions {
+  /** Milliseconds that a task waits for others, from the first of a batch on; 0: none. */
+  readonly persistDelayMs: number;
+  /** Bytes at which waiting tasks are uploaded without waiting any longer, and at which a batch ends. */
+  readonly persistSizeThresholdBytes: number;
+  /** Bytes that tasks may hold, waiting and in flight. */
+  readonly inFlightBytesMax: number;
+}
+
+/** What a {@link BatchingStateChangeUploadScheduler} is made of. */
+export interface BatchingSchedulerComponents {
+  /** Runs the uploads; as many at once as it runs attempts. The scheduler closes it. */
+  readonly executor: RetryingExecutor;
+  readonly retryPolicy: RetryPolicy;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: UploadMetrics;
+  /** Counts what is held, where others count on it too. @default one of `inFlightBytesMax` */
+  readonly throttle?: UploadThrottle;
+}
+
+/**
+ * Uploads tasks in batches, one batch at a time, or several if the uploader can.
+ *
+ * A batch is due at the delay from its first task, at the size threshold, or at once when the delay is 0. While no
+ * further upload may begin, tasks gather for the next one (group commit). Tasks go in order of arrival.
+ */
+export class BatchingStateChangeUploadScheduler implements StateChangeUploadScheduler {
+  readonly #uploader: StateChangeUploader;
+  readonly #components: BatchingSchedulerComponents;
+  readonly #throttle: UploadThrottle;
+  readonly #uploadsMax: number;
+  readonly #queue: UploadQueue<SchedulerTask>;
+  readonly #tasks: TaskLedger;
+  readonly #abort = new AbortController();
+  readonly #hideGauges: () => void;
+  #uploads = 0;
+  #timer: Timer | undefined;
+  /** An upload is about to begin, once everything of this turn has been handed over. */
+  #isBeginning = false;
+  #closed: Error | undefined;
+  #draining: Promise<void> | undefined;
+
+  /**
+   * @param uploader Writes the batches; a drain closes it.
+   * @throws {RangeError} A threshold above the in-flight limit, which would never be reached.
+   */
+  constructor(
+    uploader: StateChangeUploader,
+    options: BatchingSchedulerOptions,
+    components: BatchingSchedulerComponents,
+  ) {
+    checkOptions(options);
+    const { persistDelayMs, persistSizeThresholdBytes, inFlightBytesMax } = options;
+    const { executor, clock, logger, metrics } = components;
+    this.#uploader = uploader;
+    this.#components = components;
+    this.#throttle = components.throttle ??
+      new UploadThrottle(inFlightBytesMax, inFlightBytesMax, { waits: { clock, metrics } });
+    this.#tasks = new TaskLedger(this.#throttle, logger);
+    this.#uploadsMax = uploader.canOverlap ? executor.attemptsInFlightMax : 1;
+    this.#queue = new UploadQueue({
+      delayMs: persistDelayMs,
+      thresholdBytes: persistSizeThresholdBytes,
+    });
+    this.#hideGauges = metrics.observe({
+      queueTasks: () => this.#queue.length,
+      inFlightBytes: () => this.#throttle.bytes,
+      attemptsInFlight: () => executor.attemptsInFlight,
+    });
+  }
+
+  get availability(): AvailabilityProvider {
+    return this.#throttle;
+  }
+
+  get isUploading(): boolean {
+    return this.#uploads > 0 || this.#isBeginning;
+  }
+
+  upload(task: UploadTask): void {
+    if (this.#closed !== undefined) {
+      this.#tasks.refuse(task, this.#closed);
+      return;
+    }
+    if (task.changeSets.length === 0) {
+      this.#tasks.settle(this.#tasks.add(task), (empty) => empty.complete([]));
+      return;
+    }
+    const taken = this.#tasks.add(task);
+    if (task.isAdmitted) this.#enqueue(taken);
+    else if (this.#throttle.tryAdmit(task.size)) this.#admitted(taken);
+    else void this.#waitForRoom(taken);
+  }
+
+  flush(): void {
+    this.#queue.flush();
+    this.#arrange();
+  }
+
+  whenIdle(): Promise<void> {
+    return this.#tasks.whenEmpty();
+  }
+
+  async close(options: SchedulerCloseOptions = { mode: "drain" }): Promise<void> {
+    if (options.mode === "abort") {
+      this.#abortAll(options.reason);
+      await this.#components.executor.close();
+    } else {
+      this.#draining ??= this.#drain();
+      await this.#draining;
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #drain(): Promise<void> {
+    this.#closed ??= new TidemarkError("closed", "Cannot upload: the job is closed; open it again");
+    this.flush();
+    await this.whenIdle();
+    this.#hideGauges();
+    await this.#components.executor.close();
+    if (!this.#abort.signal.aborted) await this.#uploader.close();
+  }
+
+  #abortAll(reason: Error): void {
+    // A later reason changes nothing for whom was told, but it is what newcomers hear.
+    this.#closed = reason;
+    if (this.#abort.signal.aborted) return;
+    this.#timer?.cancel();
+    this.#queue.takeAll();
+    this.#tasks.failAll(reason);
+    this.#abort.abort(reason);
+    this.#hideGauges();
+  }
+
+  async #waitForRoom(taken: SchedulerTask): Promise<void> {
+    // What waits for the delay holds the room that is wanted.
+    this.flush();
+    try {
+      const { size } = taken.task;
+      await this.#throttle.requestUpload(size, { signal: this.#abort.signal });
+    } catch (error) {
+      this.#tasks.fail(taken, toUploadError(error));
+      return;
+    }
+    this.#admitted(taken);
+  }
+
+  #admitted(taken: SchedulerTask): void {
+    taken.heldBytes = taken.task.size;
+    if (this.#abort.signal.aborted) this.#tasks.fail(taken, this.#abort.signal.reason);
+    else this.#enqueue(taken);
+    // A drain waits for no delay.
+    if (this.#closed !== undefined) this.flush();
+  }
+
+  #enqueue(taken: SchedulerTask): void {
+    this.#queue.add(taken, taken.task.size, this.#components.clock.monotonicMs());
+    this.#arrange();
+  }
+
+  /** Begins an upload when one is due and may run; else sees to it that it will. */
+  #arrange(): void {
+    if (this.#isBeginning || this.#uploads >= this.#uploadsMax) return;
+    const { clock } = this.#components;
+    const dueInMs = this.#queue.dueInMs(clock.monotonicMs());
+    if (dueInMs === undefined) return;
+    if (dueInMs > 0) {
+      this.#timer ??= clock.schedule(dueInMs, () => {
+        this.#timer = undefined;
+        this.#arrange();
+      }, { keepsAlive: true });
+      return;
+    }
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#isBeginning = true;
+    // Every persist of this turn joins the batch.
+    void Promise.resolve().then(() => this.#begin());
+  }
+
+  #begin(): void {
+    this.#isBeginning = false;
+    const batch = this.#queue.takeBatch();
+    if (batch.length > 0) void this.#upload(batch);
+    this.#arrange();
+  }
+
+  async #upload(batch: readonly SchedulerTask[]): Promise<void> {
+    const { metrics } = this.#components;
+    this.#uploads += 1;
+    metrics.uploadBatchSizes.record(batch.length);
+    const tasks = batch.map(({ task }) => task);
+    let result: UploadTasksResult | undefined;
+    let failure: unknown;
+    try {
+      result = await this.#execute(tasks);
+    } catch (error) {
+      failure = error;
+    }
+    // Whoever is told finds the place of this upload free.
+    this.#uploads -= 1;
+    for (const taken of batch) {
+      if (result === undefined) this.#tasks.fail(taken, toUploadError(failure));
+      else this.#tasks.settleBy(taken, result);
+    }
+    this.#arrange();
+  }
+
+  #execute(tasks: readonly UploadTask[]): Promise<UploadTasksResult> {
+    const { executor, retryPolicy, logger, metrics } = this.#components;
+    return executor.execute((attempt) => this.#attempt(tasks, attempt), retryPolicy, {
+      overlapping: this.#uploader.canOverlap,
+      onLoser: (result) => this.#uploader.discard?.(result),
+      signal: this.#abort.signal,
+      onFailure: (attempt, error) => {
+        (isTimeout(error) ? metrics.uploadTimeouts : metrics.uploadFailures).add();
+        logger.log("warning", "An attempt to upload failed", {
+          attempt,
+          tasks: tasks.length,
+          error,
+        });
+      },
+      onSuccess: (attempt, attempts) => {
+        metrics.attemptsPerUpload.record(attempt);
+        metrics.totalAttemptsPerUpload.record(attempts);
+      },
+    });
+  }
+
+  async #attempt(tasks: readonly UploadTask[], { signal }: Attempt): Promise<UploadTasksResult> {
+    const { clock, metrics } = this.#components;
+    const startMs = clock.monotonicMs();
+    metrics.uploadRequests.add();
+    const result = await this.#uploader.upload(tasks, { signal });
+    metrics.uploadLatencies.record((clock.monotonicMs() - startMs) / 1000);
+    return result;
+  }
+}
+
+function checkOptions(options: BatchingSchedulerOptions): void {
+  const { persistDelayMs, persistSizeThresholdBytes, inFlightBytesMax } = options;
+  if (!(persistDelayMs >= 0)) {
+    throw new RangeError(
+      `Cannot make batches with persistDelayMs ${persistDelayMs}: wants 0 or more`,
+    );
+  }
+  if (!(persistSizeThresholdBytes >= 0 && persistSizeThresholdBytes <= inFlightBytesMax)) {
+    throw new RangeError(
+      `Cannot make batches with persistSizeThresholdBytes ${persistSizeThresholdBytes}: wants at most inFlightBytesMax, which is ${inFlightBytesMax}`,
+    );
+  }
+}

@@ -5,8 +5,8 @@ const INDEFINITE = 31;
 const DEPTH_MAX = 4;
 
 /**
- * Where the item at `at` ends; undefined when it is not whole. What is no CBOR, or nested deeper than any change,
- * ends at once: whoever reads it says what is wrong.
+ * Where the item at `at` ends; undefined when it is not whole. What is no CBOR, or nested deeper
+ * than any change, ends at once: whoever reads it says what is wrong.
  */
 export function cborItemEnd(bytes: Uint8Array, at: number, depth = 0): number | undefined {
   if (at >= bytes.length) return undefined;

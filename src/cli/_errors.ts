@@ -1,4 +1,7 @@
-/** Errors of a command: as text or JSON on stderr, and as an exit code. The only place that maps them. */
+/**
+ * Errors of a command: as text or JSON on stderr, and as an exit code. The only place that maps
+ * them.
+ */
 import { asTidemarkError, problemOf } from "../http/problem.ts";
 import { EXIT_CODE_OF, EXIT_USAGE } from "./exit_codes.ts";
 import type { Report } from "./_report.ts";
@@ -32,7 +35,10 @@ export function reportError(report: Report, thrown: unknown): number {
   return exitCode;
 }
 
-/** When what failed can't be closed either, `await using` throws both as one: the first one is what happened. */
+/**
+ * When what failed can't be closed either, `await using` throws both as one: the first one is what
+ * happened.
+ */
 function separate(thrown: unknown): { error: unknown; whileClosing?: unknown } {
   if (!(thrown instanceof Error) || thrown.name !== "SuppressedError") return { error: thrown };
   const { error, suppressed } = thrown as Error & { error?: unknown; suppressed?: unknown };

@@ -1,4 +1,7 @@
-/** Input of an append: bytes in one of three formats, cut into pieces of bounded size, each a unit of its own. */
+/**
+ * Input of an append: bytes in one of three formats, cut into pieces of bounded size, each a unit
+ * of its own.
+ */
 import { TidemarkError } from "../engine/errors.ts";
 import {
   changesFromCborSequence,
@@ -191,7 +194,8 @@ function placedInInput(error: unknown, pieceStart: number): unknown {
 function tooLarge(position: number): TidemarkError {
   return new TidemarkError(
     "change-too-large",
-    `Cannot append: the change at byte ${position} of the input is longer than ${CHANGE_BYTES_MAX} bytes`,
+    `Cannot append: the change at byte ${position} of the input is longer than ` +
+      `${CHANGE_BYTES_MAX} bytes`,
     { details: { position, bytesMax: CHANGE_BYTES_MAX } },
   );
 }

@@ -54,7 +54,8 @@ export async function main(
   try {
     return await dispatch(args, io, report, open);
   } catch (error) {
-    // Nobody reads the output any more, as after `| head`: there is nothing left to do, and nobody to tell.
+    // Nobody reads the output any more, as after `| head`: there is nothing left to do, and nobody
+    // to tell.
     if (error instanceof BrokenPipeError) return EXIT_OK;
     return reportError(report, error);
   } finally {

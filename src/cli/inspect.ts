@@ -63,7 +63,8 @@ async function inspectFact(
   if (file.size > FACT_BYTES_MAX) {
     throw new TidemarkError(
       "corrupt",
-      `Cannot inspect ${path}: it has ${file.size} bytes, a small fact has at most ${FACT_BYTES_MAX}`,
+      `Cannot inspect ${path}: it has ${file.size} bytes, a small fact has at most ` +
+        `${FACT_BYTES_MAX}`,
       { details: { path } },
     );
   }

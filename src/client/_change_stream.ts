@@ -16,7 +16,10 @@ const MAP = 5;
 
 /** A restore from a sidecar, under way. */
 export interface RemoteRestore {
-  /** Encoded changes, piece by piece; each is valid until the next one is asked for. Throws when the restore is cut short. */
+  /**
+   * Encoded changes, piece by piece; each is valid until the next one is asked for. Throws when
+   * the restore is cut short.
+   */
   readonly pieces: AsyncIterable<Uint8Array>;
   /** Settles with the trailer when all pieces were read and agree with it. */
   readonly trailer: Promise<RestoreTrailer>;
@@ -124,7 +127,8 @@ function checkTrailer(
   if (trailer.count !== count || trailer.hash !== found) {
     throw cut(
       what,
-      `its trailer says ${trailer.count} changes with hash ${trailer.hash}, found ${count} with ${found}`,
+      `its trailer says ${trailer.count} changes with hash ${trailer.hash}, ` +
+        `found ${count} with ${found}`,
     );
   }
   return trailer;

@@ -41,7 +41,8 @@ export function unreachable(
 ): TidemarkError {
   return new TidemarkError(
     "server-unreachable",
-    `Cannot get an answer from ${url}: ${reason}; check that the sidecar runs and the address is right`,
+    `Cannot get an answer from ${url}: ${reason}; ` +
+      `check that the sidecar runs and the address is right`,
     { outcome, details: { url }, cause },
   );
 }

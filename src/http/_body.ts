@@ -95,7 +95,8 @@ class BodyCollector {
     if (this.#stated !== undefined && this.#length !== this.#stated) {
       throw new RequestError(
         400,
-        `Cannot read the request body: content-length says ${this.#stated} bytes, got ${this.#length}`,
+        `Cannot read the request body: content-length says ${this.#stated} bytes, ` +
+          `got ${this.#length}`,
       );
     }
     return this.#length === this.#buffer.length

@@ -1,4 +1,6 @@
-/** A restore as an HTTP answer: piece by piece as the reader takes them, and a trailer at the end. */
+/**
+ * A restore as an HTTP answer: piece by piece as the reader takes them, and a trailer at the end.
+ */
 import { toNdjson } from "../engine/format/change_output.ts";
 import type { Job, RestoredSlice, RestoreOptions, RestoreTrailer } from "../engine/types.ts";
 import { cutChanges } from "./change_pieces.ts";
@@ -32,8 +34,8 @@ const OUTPUTS: Readonly<Record<RestoreFormat, Output>> = {
 };
 
 /**
- * Answers with the changes of one writer. The first slice is read before the status is sent, so that what is
- * not there is a 404 and not a cut stream.
+ * Answers with the changes of one writer. The first slice is read before the status is sent, so
+ * that what is not there is a 404 and not a cut stream.
  */
 export async function restoreResponse(
   job: Job,

@@ -91,7 +91,10 @@ function addRoutes(app: Hono, services: RouteServices): void {
   }
 }
 
-/** A page of another site, open in a browser on this machine, may not reach a sidecar that trusts its machine. */
+/**
+ * A page of another site, open in a browser on this machine, may not reach a sidecar that trusts
+ * its machine.
+ */
 function refuseForeignPages(request: Request): void {
   const origin = request.headers.get("origin");
   if (origin === null || origin === new URL(request.url).origin) return;
@@ -116,7 +119,8 @@ function report(logger: Logger, error: TidemarkError, request: Record<string, st
 function closing(): TidemarkError {
   return new TidemarkError(
     "closed",
-    "Cannot take the request: the sidecar is closing; nothing was changed, try again when it is back",
+    "Cannot take the request: the sidecar is closing; nothing was changed, " +
+      "try again when it is back",
   );
 }
 

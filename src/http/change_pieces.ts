@@ -2,7 +2,8 @@
 import { scanChangePrefix } from "../engine/format/change_scan.ts";
 
 /**
- * Cuts a CBOR sequence of changes between changes. A change larger than a piece is a piece of its own.
+ * Cuts a CBOR sequence of changes between changes. A change larger than a piece is a piece of its
+ * own.
  *
  * @param pieceBytesMax Size in bytes that a piece has at most, unless one change is larger.
  */

@@ -1,6 +1,6 @@
 /**
- * The last item of a restore as a CBOR sequence: a map, where every change is an array. It holds `end` with the
- * trailer, or `error` with the problem that cut the restore short.
+ * The last item of a restore as a CBOR sequence: a map, where every change is an array. It holds
+ * `end` with the trailer, or `error` with the problem that cut the restore short.
  * @module
  */
 import { Encoder } from "cbor-x/index-no-eval";
@@ -13,7 +13,9 @@ export function encodeEndItem(content: Readonly<Record<string, unknown>>): Uint8
   return Uint8Array.from(codec.encode(withWideIntegers(content)));
 }
 
-/** The encoder writes whole numbers beyond 32 bits as floating point, unless they are a `bigint`. */
+/**
+ * The encoder writes whole numbers beyond 32 bits as floating point, unless they are a `bigint`.
+ */
 function withWideIntegers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withWideIntegers);
   if (typeof value === "object" && value !== null) {

@@ -1,6 +1,6 @@
 /**
- * What each error code means and what to do about it, in words: for problem documents, for the command line,
- * and for `docs/ERRORS.md`, which a test holds equal to this table.
+ * What each error code means and what to do about it, in words: for problem documents, for the
+ * command line, and for `docs/ERRORS.md`, which a test holds equal to this table.
  * @module
  */
 import type { ErrorCode } from "../engine/errors.ts";

@@ -84,7 +84,10 @@ export async function openInputFile(path: string): Promise<InputFile> {
   };
 }
 
-/** Begins a file that takes its name when it is whole; what is no regular file, such as a device, is written as it is. */
+/**
+ * Begins a file that takes its name when it is whole; what is no regular file, such as a device,
+ * is written as it is.
+ */
 export async function createOutputFile(path: string): Promise<OutputFile> {
   const target = await attempt("write", path, () => targetOf(path));
   if (!target.isReplaced) {

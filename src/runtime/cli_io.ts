@@ -35,15 +35,28 @@ export interface CliIo {
   readonly isErrorTerminal: boolean;
   /** Standard input, piece by piece. */
   readInput(): AsyncIterable<Uint8Array>;
-  /** Writes to stdout; settles when there is room for more. @throws {BrokenPipeError} when nobody reads any more */
+  /**
+   * Writes to stdout; settles when there is room for more.
+   *
+   * @throws {BrokenPipeError} when nobody reads any more
+   */
   writeOutput(bytes: Uint8Array): Promise<void>;
   /** Writes to stderr. */
   writeError(text: string): void;
-  /** A file's bytes, piece by piece. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-unavailable` */
+  /**
+   * A file's bytes, piece by piece.
+   *
+   * @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-unavailable`
+   */
   readFile(path: string): AsyncIterable<Uint8Array>;
   /** Opens a file to read parts of it. @throws {TidemarkError} as {@link readFile} */
   openFile(path: string): Promise<InputFile>;
-  /** Begins a file. @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`, `storage-unavailable` */
+  /**
+   * Begins a file.
+   *
+   * @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`, `storage-
+   * unavailable`
+   */
   createFile(path: string): Promise<OutputFile>;
   absolutePath(path: string): string;
   serve(handler: FetchHandler, options: ServeHttpOptions): Promise<HttpServer>;

@@ -49,7 +49,8 @@ interface Listener {
 /**
  * Starts to listen.
  *
- * @throws {TidemarkError} `listen-failed` when the address is taken, not allowed, or not of this machine
+ * @throws {TidemarkError} `listen-failed` when the address is taken, not allowed, or not of this
+ * machine
  */
 export async function serveHttp(
   handler: FetchHandler,
@@ -97,7 +98,8 @@ async function listenOnDeno(
     hostname: server.addr.hostname,
     port: server.addr.port,
     finish: () => server.shutdown(),
-    // Deno can't cut connections once it shuts down; they end when their handlers do, or with the process.
+    // Deno can't cut connections once it shuts down; they end when their handlers do, or with the
+    // process.
     cut: () => Promise.resolve(),
   };
 }

@@ -21,8 +21,8 @@ export const RUNTIME: "deno" | "bun" | "node" = process.versions.deno !== undefi
   : "node";
 
 /**
- * The command line of Tidemark on this runtime. Node takes longer to translate the sources than to run them, so for
- * Node they are bundled first, into `folder`.
+ * The command line of Tidemark on this runtime. Node takes longer to translate the sources than to
+ * run them, so for Node they are bundled first, into `folder`.
  */
 export async function tidemarkIn(folder: string): Promise<string[]> {
   if (RUNTIME === "deno") return [process.execPath, "run", "-A", "--quiet", MAIN];

@@ -126,7 +126,10 @@ describe("tidemark", () => {
     const io = new TestIo();
     const code = await main(["verify", "--job", "j"], io.io, () => Promise.resolve(store));
     assert.equal(code, 8);
-    assert.match(io.stderr, /^error while closing: .*\nerror: Cannot verify: bad\n  code: corrupt/);
+    assert.match(
+      io.stderr,
+      /^error while closing: .*\nerror: Cannot verify: bad\n {2}code: corrupt/,
+    );
   });
 
   test("has an exit code for each kind, all different", () => {

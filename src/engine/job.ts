@@ -10,7 +10,12 @@ import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpo
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import { fenced, type OwnerKey } from "./checkpoint/owner_key.ts";
-import { filesOfManifest, sourceOfCheckpoint, sourceOfTail } from "./checkpoint/restore_source.ts";
+import {
+  filesOfManifest,
+  sourceOfCheckpoint,
+  sourceOfTail,
+  writersOfManifest,
+} from "./checkpoint/restore_source.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry } from "./format/generation.ts";
@@ -121,6 +126,7 @@ export class OwnedJob implements Job {
       run.checkUsable();
       const { entry } = await this.#checkpointer.commit(options, position, run.durableFiles());
       run.checkOwner();
+      run.confirm(position);
       return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
     });
   }
@@ -172,7 +178,7 @@ export class OwnedJob implements Job {
     return this.#begin({
       owner,
       carried: manifest === undefined ? [] : filesOfManifest(manifest),
-      start: new Map(manifest?.writers.map((end) => [end.writer, end])),
+      start: manifest === undefined ? new Map() : writersOfManifest(manifest),
     });
   }
 
@@ -255,6 +261,7 @@ export class OwnedJob implements Job {
       owner,
       run,
       settings,
+      ports,
       start,
       carried: carried as readonly NeededFile[],
       log: log ?? new ChangeFileLog({ ...place, epoch: owner.epoch, run, settings, ports }),

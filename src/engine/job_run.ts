@@ -14,9 +14,13 @@ import { checkName } from "./paths.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { KeyGroupRange } from "./types.ts";
 import type { ChangeFileLog } from "./upload/change_file_log.ts";
+import type { Ports } from "./port/ports.ts";
+import type { Deleter } from "./upload/deleter.ts";
 import { directScheduler } from "./upload/direct_scheduler.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
 import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
+import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
+import { UploadMetrics } from "./upload/upload_metrics.ts";
 import { UploadThrottle } from "./upload/upload_throttle.ts";
 
 /** What an epoch of a job is made of. */
@@ -26,6 +30,7 @@ export interface JobRunOptions {
   readonly run: number;
   readonly log: ChangeFileLog;
   readonly settings: StoreSettings;
+  readonly ports: Ports;
   /** Where the writers go on from. */
   readonly start: ReadonlyMap<string, WriterEnd>;
   /** Files of older epochs that the tail and the next checkpoint need. */
@@ -40,6 +45,7 @@ export class JobRun implements WriterContext {
   readonly log: ChangeFileLog;
   readonly carried: readonly NeededFile[];
   readonly throttle: UploadThrottle;
+  readonly registry: TaskChangelogRegistry;
   readonly scheduler: StateChangeUploadScheduler;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
@@ -49,7 +55,7 @@ export class JobRun implements WriterContext {
   #ended: Error | undefined;
 
   constructor(options: JobRunOptions) {
-    const { settings } = options;
+    const { settings, ports } = options;
     this.#job = options.job;
     this.owner = options.owner;
     this.run = options.run;
@@ -62,8 +68,15 @@ export class JobRun implements WriterContext {
       settings.inFlightBytesMax,
       settings.inFlightBytesMax + settings.preemptivePersistBytes,
     );
+    // Nothing is deleted yet: what nobody needs any more stays in the store.
+    const deleter: Deleter = {
+      discard: (keys) => ports.logger.log("debug", "Nobody needs these files", { keys }),
+    };
+    this.registry = new TaskChangelogRegistry(deleter);
+    const metrics = new UploadMetrics(ports.metrics, options.job);
+    const components = { clock: ports.clock, metrics, registry: this.registry };
     this.scheduler = directScheduler(
-      new StateChangeFsUploader(this.log, () => this.checkOwner()),
+      new StateChangeFsUploader(this.log, () => this.checkOwner(), components),
     );
     for (const end of options.start.values()) this.#begin(end);
   }
@@ -105,9 +118,9 @@ export class JobRun implements WriterContext {
     return writer;
   }
 
-  #begin({ writer, keyGroups, sequenceNumber, nextOffset }: WriterEnd): ChangelogWriter {
-    const begun = new ChangelogWriter(writer, keyGroups, { sequenceNumber, nextOffset }, this);
-    this.#writers.set(writer, begun);
+  #begin(start: WriterEnd): ChangelogWriter {
+    const begun = new ChangelogWriter(start, this);
+    this.#writers.set(begun.id, begun);
     return begun;
   }
 
@@ -150,27 +163,22 @@ export class JobRun implements WriterContext {
   /** Rolls every writer over, in one synchronous step. */
   rollOver(): CheckpointPosition {
     const tailFrom = { epoch: this.epoch, number: this.log.currentNumber };
-    const writers = this.writers.map((writer): WriterEnd => {
-      const sequenceNumber = writer.nextSequenceNumber();
-      const { id, keyGroups, nextOffset } = writer;
-      return { writer: id, keyGroups, sequenceNumber, nextOffset };
-    });
-    return { tailFrom, writers };
+    return { tailFrom, writers: this.writers.map((writer) => writer.rollOver()) };
   }
 
   /** Makes everything that was appended durable. */
   async persistAll(): Promise<void> {
-    await Promise.all([...this.#writers.values()].map((writer) => writer.persist()));
+    await Promise.all([...this.#writers.values()].map((writer) => writer.makeDurable()));
+  }
+
+  /** A checkpoint at this position was published. */
+  confirm({ writers }: CheckpointPosition): void {
+    for (const end of writers) this.#writers.get(end.writer)!.confirm(end);
   }
 
   /** Where every writer's durable part ends. */
   durableEnds(): Map<string, WriterEnd> {
-    return new Map(this.writers.map((writer) => [writer.id, {
-      writer: writer.id,
-      keyGroups: writer.keyGroups,
-      sequenceNumber: writer.durableSequenceNumber,
-      nextOffset: writer.durableOffset,
-    }]));
+    return new Map(this.writers.map((writer) => [writer.id, writer.durableEnd]));
   }
 
   /** Files that hold everything durable of the current line. */

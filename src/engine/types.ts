@@ -189,6 +189,8 @@ export interface AppendResult {
   readonly nextOffset: number;
   readonly sequenceNumber: number;
   readonly ack: "durable" | "buffered";
+  /** False when the changes were appended before, and can no longer be compared: they were truncated. */
+  readonly verified?: false;
 }
 
 /** Options of {@link Writer.appendAt}. */
@@ -208,6 +210,19 @@ export interface PersistResult {
   readonly next: number;
   /** Every change below it is durable. */
   readonly durableOffset: number;
+  /** Where its change sets lie, in order; those that a published checkpoint owns are left out. */
+  readonly segments: readonly PersistedSegment[];
+}
+
+/** Where a persisted change set lies. */
+export interface PersistedSegment {
+  readonly sequenceNumber: number;
+  /** Key of the change file. */
+  readonly key: string;
+  /** Number of the batch in the file. */
+  readonly batch: number;
+  /** Bytes of the set's encoded changes. */
+  readonly byteLength: number;
 }
 
 /** One ordered changelog of a job. */
@@ -236,6 +251,19 @@ export interface Writer {
   persist(from?: number): Promise<PersistResult>;
   /** Rolls the active change set over, unless it is empty; answers the number of the next one. */
   nextSequenceNumber(): number;
+  /**
+   * Gives up what lies below a change set, with the next published checkpoint: the pipeline holds it elsewhere.
+   *
+   * @param to A number that `nextSequenceNumber` or a checkpoint of this run gave.
+   */
+  truncate(to: number): void;
+  /**
+   * Ends the writer at a change set, with the next published checkpoint: what lies at or above it is given up, and
+   * nothing is appended any more.
+   *
+   * @param from A number that `nextSequenceNumber` or a checkpoint of this run gave.
+   */
+  truncateAndClose(from: number): void;
 }
 
 /** What can be read of a job. */

@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { resolve } from "node:path";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
+import { type Metrics, NO_METRICS } from "../engine/port/metrics.ts";
 import type { Ports } from "../engine/port/ports.ts";
 import { resolveSettings, type StoreSettings } from "../engine/settings.ts";
 import type { StorageBackend } from "../engine/storage/backend.ts";
@@ -18,6 +19,8 @@ import { SystemRandom } from "./system_random.ts";
 export interface OpenStoreOptions extends Partial<StoreSettings> {
   /** Where the engine reports what no caller waits for. @default silent */
   logger?: Logger;
+  /** Where the engine counts. @default nowhere */
+  metrics?: Metrics;
 }
 
 /**
@@ -49,9 +52,9 @@ export async function openStore(
   location: string | URL | StorageBackend,
   options: OpenStoreOptions = {},
 ): Promise<Store> {
-  const { logger = SILENT_LOGGER, ...given } = options;
+  const { logger = SILENT_LOGGER, metrics = NO_METRICS, ...given } = options;
   const settings = resolveSettings(given);
-  const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger };
+  const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger, metrics };
   const backend = isPlace(location) ? openPlace(String(location), settings, ports) : location;
   return await OpenStore.open(backend, settings, ports);
 }

@@ -16,6 +16,7 @@ import type {
 } from "../../src/engine/types.ts";
 import { FaultyBackend } from "../doubles/faulty_backend.ts";
 import { ManualClock } from "../doubles/manual_clock.ts";
+import { type Metrics, NO_METRICS } from "../../src/engine/port/metrics.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { SeededRandom } from "../doubles/seeded_random.ts";
 
@@ -42,6 +43,7 @@ export class Surroundings {
   readonly clock: ManualClock = new ManualClock();
   readonly random: SeededRandom;
   readonly logger: RecordingLogger = new RecordingLogger();
+  readonly metrics: Metrics = NO_METRICS;
 
   constructor(seed = 1) {
     this.random = new SeededRandom(seed);

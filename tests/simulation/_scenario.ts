@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { hasCode } from "../../src/engine/errors.ts";
 import { resolveSettings, type StoreSettings } from "../../src/engine/settings.ts";
+import { NO_METRICS } from "../../src/engine/port/metrics.ts";
 import { PosixBackend } from "../../src/engine/storage/posix_backend.ts";
 import { OpenStore } from "../../src/engine/store.ts";
 import type { Job, JobReader, Store } from "../../src/engine/types.ts";
@@ -27,7 +28,12 @@ const SETTINGS: Partial<StoreSettings> = { changeFileBytesMax: 2048 };
 /** Opens a store as a new process would. */
 export function openOn(disk: ForgettingDisk, seed: number): Promise<Store> {
   const clock = new ManualClock();
-  const ports = { clock, random: new SeededRandom(seed), logger: new RecordingLogger() };
+  const ports = {
+    clock,
+    random: new SeededRandom(seed),
+    logger: new RecordingLogger(),
+    metrics: NO_METRICS,
+  };
   const process = fixedProcessInfo();
   const backend = new PosixBackend({
     ...ports,

@@ -212,7 +212,7 @@ const PLACES = [
   [String.raw`(?<![\w.-])\/wo`, String.raw`rk\/`],
   [String.raw`\/tmp\/br`, "ief"],
   [String.raw`\.\.\/sha`, String.raw`red\/`],
-  ["registry", String.raw`\.[a-z]`],
+  ["//registry", String.raw`\.[a-z]`],
   ["npm", String.raw`js\.(?:org|com)`],
 ].map((pieces) => new RegExp(pieces.join(""), "g"));
 

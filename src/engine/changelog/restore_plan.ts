@@ -67,6 +67,7 @@ export async function planRestore(
         const end = wanted.writers.get(entry.writer);
         if (!options.writers.has(entry.writer) || end === undefined) continue;
         if (entry.sequenceNumber >= end.sequenceNumber) continue;
+        if (entry.sequenceNumber < (end.base?.sequenceNumber ?? 0)) continue;
         const { position: batchStart, end: batchEnd, indexHash } = batch;
         places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven: false });
         isNeeded = true;

@@ -17,7 +17,7 @@ import {
   type RestorePlan,
   type RestoreSource,
 } from "./restore_plan.ts";
-import { findEntry } from "./set_places.ts";
+import { checkReread, findEntry } from "./set_places.ts";
 import type { SetPlace } from "./tail.ts";
 
 /** What of a restore is wanted. */
@@ -130,7 +130,9 @@ class RestoreCursor {
   constructor(plan: RestorePlan, source: RestoreSource, writers: readonly string[]) {
     this.#plan = plan;
     this.#source = source;
-    for (const writer of writers) this.#next.set(writer, 0);
+    for (const writer of writers) {
+      this.#next.set(writer, source.writers.get(writer)!.base?.sequenceNumber ?? 0);
+    }
     for (const file of plan.files) this.#files.set(file.file.key, file);
   }
 
@@ -160,8 +162,9 @@ class RestoreCursor {
     const batch = await readBatchEndingAt(planned.source, batchEnd);
     const isHere = (entry: ChangeSetEntry) => {
       const place = this.#placeOf(entry);
-      return place?.file.key === planned.file.key && place.batchEnd === batchEnd &&
-        place.entry.epoch === entry.epoch;
+      if (place?.file.key !== planned.file.key || place.batchEnd !== batchEnd) return false;
+      checkReread(place, batch.indexHash);
+      return place.entry.epoch === entry.epoch;
     };
     // In body order a writer's sets stand in their order, unless an earlier one failed and was written again later.
     const inTurn: ChangeSetEntry[] = [];
@@ -192,6 +195,7 @@ class RestoreCursor {
       if (place === undefined || !isPassed(place, file, batchEnd)) return;
       const { source } = this.#files.get(place.file.key)!;
       const batch = await readBatchEndingAt(source, place.batchEnd);
+      checkReread(place, batch.indexHash);
       for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
         yield toRestored(slice);
       }

@@ -79,11 +79,23 @@ function contradiction(one: SetPlace, other: SetPlace, reason: string): Tidemark
 async function hashOf(backend: StorageBackend, place: SetPlace): Promise<bigint> {
   const source = new ChangeFileSource(backend, place.file.key, place.batchEnd);
   const batch = await readBatchEndingAt(source, place.batchEnd);
+  checkReread(place, batch.indexHash);
   const hash = new Xxh64();
   for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
     hash.update(slice.bytes);
   }
   return hash.digest();
+}
+
+/** Checks that a batch, read once more, is still the one that was found. @throws {TidemarkError} `corrupt` */
+export function checkReread(place: SetPlace, indexHash: bigint): void {
+  if (place.indexHash === indexHash) return;
+  const { key } = place.file;
+  throw new TidemarkError(
+    "corrupt",
+    `Cannot go on with ${key}: its batch from byte ${place.batchStart} to ${place.batchEnd} changed while it was read`,
+    { details: { key, from: place.batchStart, to: place.batchEnd } },
+  );
 }
 
 /** Finds a set again in its batch, read once more. @throws {TidemarkError} `corrupt` when it is gone. */

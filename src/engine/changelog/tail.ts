@@ -20,8 +20,18 @@ export interface NeededFile extends FileId {
   readonly indexHash: bigint;
 }
 
+/** Where what a writer holds begins: everything before it was truncated. */
+export interface WriterBase {
+  readonly sequenceNumber: number;
+  readonly offset: number;
+}
+
 /** Where a writer stands. */
 export interface WriterEnd {
+  /** @default the beginning */
+  readonly base?: WriterBase;
+  /** Whether nothing is appended any more. @default false */
+  readonly isClosed?: boolean;
   readonly writer: string;
   readonly keyGroups: KeyGroupRange;
   readonly sequenceNumber: number;

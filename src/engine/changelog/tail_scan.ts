@@ -11,6 +11,7 @@ import { ChangeFileScan } from "../format/change_file_reader.ts";
 import { findLaterFrame } from "../format/later_frame.ts";
 import type { TailFrom } from "../format/generation.ts";
 import type { ManifestBody } from "../format/manifest.ts";
+import { endOfManifest } from "./writer_end.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import type { Problem } from "../types.ts";
@@ -309,6 +310,7 @@ class TailScan {
       end = {
         writer,
         keyGroups: entry.keyGroups,
+        base: end?.base,
         sequenceNumber: sequenceNumber + 1,
         nextOffset: nextOffset + entry.count,
       };
@@ -328,16 +330,12 @@ class TailScan {
 
 /** Where a writer's tail begins: `head`'s position, or nothing. */
 function startOf(
-  end: WriterEnd,
+  { writer, keyGroups }: WriterEnd,
   headEnds: ReadonlyMap<string, number>,
   { head }: TailScanOptions,
 ): WriterEnd {
-  const { writer, keyGroups } = end;
-  const ofHead = headEnds.has(writer)
-    ? head!.writers.find((other) => other.writer === writer)!
-    : { sequenceNumber: 0, nextOffset: 0 };
-  const { sequenceNumber, nextOffset } = ofHead;
-  return { writer, keyGroups, sequenceNumber, nextOffset };
+  if (!headEnds.has(writer)) return { writer, keyGroups, sequenceNumber: 0, nextOffset: 0 };
+  return endOfManifest(head!.writers.find((other) => other.writer === writer)!);
 }
 
 function lost(key: string, end: { at: number; reason?: string }, because: string): TidemarkError {

@@ -1,13 +1,12 @@
 /**
  * One ordered changelog. Seed: `ChangelogWriter`.
- * Owns: offsets, sequence numbers, which change sets are durable, failed ones and their retry.
- * Does not own: batching, files, checkpoints, the run's life.
+ * Owns: offsets, sequence numbers, the base below which everything was truncated.
+ * Does not own: which sets are durable (`ChangeSetQueue`), batching, files, checkpoints, the run's life.
  * @module
  */
 import { TidemarkError } from "../errors.ts";
 import { encodedChangeBytes } from "../format/change.ts";
 import type { ChangeSet } from "../format/change_set.ts";
-import { BATCH_BODY_BYTES_MAX, MIB } from "../limits.ts";
 import type {
   AppendAtOptions,
   AppendResult,
@@ -17,53 +16,52 @@ import type {
   Writer,
   WriterPosition,
 } from "../types.ts";
-import { UploadTask } from "../upload/upload_task.ts";
+import { CHANGE_SET_BYTES_MAX } from "../upload/fs_uploader.ts";
+import type { UploadResult } from "../upload/upload_task.ts";
 import { checkEncodedKeyGroups, checkKeyGroup } from "./_key_groups.ts";
 import { AppendHistory } from "./append_history.ts";
 import { ChangeSetBuilder } from "./change_set_builder.ts";
+import { ChangeSetQueue, type ChangeSetQueueOwner } from "./change_set_queue.ts";
+import type { WriterBase, WriterEnd } from "./tail.ts";
 import type { WriterContext } from "./writer_context.ts";
 
-/** Leaves room for what a batch adds to a set. */
-const APPEND_BYTES_MAX = BATCH_BODY_BYTES_MAX - MIB;
-
-interface PendingSet {
-  readonly set: ChangeSet;
-  status: "waiting" | "uploading" | "failed";
-}
-
-interface Waiter {
-  /** Waits until every change set below it is durable. */
-  readonly upTo: number;
-  resolve(): void;
-  reject(error: Error): void;
-}
-
-/** A writer within one run of its job. */
-export class ChangelogWriter implements Writer {
+/** A writer within one run of its job. The job calls what `Writer` does not show. */
+export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   readonly id: string;
   readonly keyGroups: KeyGroupRange;
   readonly #context: WriterContext;
   readonly #history = new AppendHistory();
-  /** Rolled-over sets that are not known to be durable, by sequence number, in order. */
-  readonly #pending = new Map<number, PendingSet>();
+  readonly #queue = new ChangeSetQueue(this);
+  /** Durable sets that no published checkpoint owns, by sequence number: where each lies. */
+  readonly #uploaded = new Map<number, UploadResult>();
+  /** Offsets of the change sets at which somebody rolled over: those that a truncation may name. */
+  readonly #marks = new Map<number, number>();
   #active: ChangeSetBuilder;
   #activeNumber: number;
   #nextOffset: number;
-  #waiters: Waiter[] = [];
   #notUploadedBytes = 0;
+  /** Published: nothing below it can be read. */
+  #base: WriterBase;
+  /** Asked for: becomes the base with the next published checkpoint. */
+  #nextBase: WriterBase;
+  /** Where the writer ends, once it is closed. */
+  #closedAt: { readonly end: WriterEnd; readonly reason: TidemarkError } | undefined;
 
-  constructor(
-    id: string,
-    keyGroups: KeyGroupRange,
-    start: { readonly sequenceNumber: number; readonly nextOffset: number },
-    context: WriterContext,
-  ) {
-    this.id = id;
-    this.keyGroups = keyGroups;
+  constructor(start: WriterEnd, context: WriterContext) {
+    this.id = start.writer;
+    this.keyGroups = start.keyGroups;
     this.#context = context;
     this.#activeNumber = start.sequenceNumber;
     this.#nextOffset = start.nextOffset;
     this.#active = new ChangeSetBuilder(start.nextOffset);
+    this.#base = start.base ?? { sequenceNumber: 0, offset: 0 };
+    this.#nextBase = this.#base;
+    this.#marks.set(start.sequenceNumber, start.nextOffset);
+    if (start.isClosed === true) this.#closedAt = { end: start, reason: writerIsClosed(this.id) };
+  }
+
+  get scheduler(): WriterContext["scheduler"] {
+    return this.#context.scheduler;
   }
 
   get nextOffset(): number {
@@ -71,14 +69,16 @@ export class ChangelogWriter implements Writer {
   }
 
   get durableOffset(): number {
-    for (const { set } of this.#pending.values()) return set.firstOffset;
-    return this.#active.firstOffset;
+    return this.#queue.first?.firstOffset ?? this.#active.firstOffset;
   }
 
   /** Every change set below it is durable. */
   get durableSequenceNumber(): number {
-    for (const sequenceNumber of this.#pending.keys()) return sequenceNumber;
-    return this.#activeNumber;
+    return this.#queue.first?.sequenceNumber ?? this.#activeNumber;
+  }
+
+  get isClosed(): boolean {
+    return this.#closedAt !== undefined;
   }
 
   /** How the writer stands. */
@@ -87,8 +87,16 @@ export class ChangelogWriter implements Writer {
     return { writer: id, keyGroups, nextOffset, durableOffset, sequenceNumber: this.#activeNumber };
   }
 
+  /** Where the durable part ends. */
+  get durableEnd(): WriterEnd {
+    const { id: writer, keyGroups, durableSequenceNumber: sequenceNumber, durableOffset } = this;
+    const closed = this.#closedAt?.end;
+    if (closed !== undefined && closed.sequenceNumber <= sequenceNumber) return closed;
+    return { writer, keyGroups, sequenceNumber, nextOffset: durableOffset, base: this.#base };
+  }
+
   append(keyGroup: number, data: Uint8Array): number {
-    this.#context.checkUsable();
+    this.#checkUsable();
     checkKeyGroup(this, keyGroup);
     if (data.length > this.#context.changeBytesMax) {
       throw new TidemarkError(
@@ -110,15 +118,15 @@ export class ChangelogWriter implements Writer {
   }
 
   appendEncoded(changes: EncodedChanges): number {
-    this.#context.checkUsable();
+    this.#checkUsable();
     if (changes.count === 0) return this.#nextOffset;
     checkEncodedKeyGroups(this, changes);
     const size = changes.bytes.length;
-    if (size > APPEND_BYTES_MAX) {
+    if (size > CHANGE_SET_BYTES_MAX) {
       throw new TidemarkError(
         "change-too-large",
-        `Cannot append to writer ${this.id}: ${size} bytes at once of at most ${APPEND_BYTES_MAX}; append in pieces`,
-        { details: { writer: this.id, bytes: size, bytesMax: APPEND_BYTES_MAX } },
+        `Cannot append to writer ${this.id}: ${size} bytes at once of at most ${CHANGE_SET_BYTES_MAX}; append in pieces`,
+        { details: { writer: this.id, bytes: size, bytesMax: CHANGE_SET_BYTES_MAX } },
       );
     }
     this.#admit(size);
@@ -132,14 +140,15 @@ export class ChangelogWriter implements Writer {
     options: AppendAtOptions = {},
   ): Promise<AppendResult> {
     const { ack = "durable" } = options;
-    this.#context.checkUsable();
+    this.#checkUsable();
     this.#context.checkRun(options.run, { required: expected !== undefined });
     const offset = expected ?? this.#nextOffset;
+    let isVerified = true;
     if (offset === this.#nextOffset) {
       this.appendEncoded(changes);
       this.#history.add(offset, changes);
     } else if (offset + changes.count <= this.#nextOffset) {
-      await this.#compare(offset, changes);
+      isVerified = await this.#compare(offset, changes);
     } else {
       throw new TidemarkError(
         "offset-mismatch",
@@ -149,55 +158,108 @@ export class ChangelogWriter implements Writer {
     }
     const sequenceNumber = this.#activeNumber;
     if (ack === "durable") await this.#waitUntilDurable(options.signal);
-    return { offset, nextOffset: offset + changes.count, sequenceNumber, ack };
+    const nextOffset = offset + changes.count;
+    return { offset, nextOffset, sequenceNumber, ack, ...(isVerified ? {} : { verified: false }) };
   }
 
   async persist(from: number = this.durableSequenceNumber): Promise<PersistResult> {
-    if (!Number.isSafeInteger(from) || from < 0 || from > this.#activeNumber) {
-      throw new RangeError(
-        `Cannot persist writer ${this.id} from change set ${from}: the active one is ${this.#activeNumber}`,
-      );
-    }
-    await this.#waitUntilDurable();
+    this.#checkPersist(from);
+    this.#rollOver();
     const next = this.#activeNumber;
-    return { from, next, durableOffset: this.durableOffset };
+    await this.#waitUntilDurable();
+    return { from, next, durableOffset: this.durableOffset, segments: this.#segments(from, next) };
   }
 
   nextSequenceNumber(): number {
-    this.#context.checkUsable();
+    this.#checkUsable();
     this.#rollOver();
+    this.#marks.set(this.#activeNumber, this.#nextOffset);
     return this.#activeNumber;
+  }
+
+  /** Waits until everything that was appended is durable, also when the writer is closed. */
+  async makeDurable(): Promise<void> {
+    this.#context.checkUsable();
+    this.upload();
+    const upTo = this.#closedAt?.end.sequenceNumber ?? this.#activeNumber;
+    if (this.durableSequenceNumber < upTo) await this.#queue.whenDurable(upTo);
+  }
+
+  /**
+   * Rolls over for a checkpoint: where the writer ends in it, and where what it holds begins.
+   */
+  rollOver(): WriterEnd {
+    const base = this.#nextBase;
+    if (this.#closedAt !== undefined) return { ...this.#closedAt.end, base };
+    const sequenceNumber = this.nextSequenceNumber();
+    const { id: writer, keyGroups, nextOffset } = this;
+    return { writer, keyGroups, sequenceNumber, nextOffset, base };
+  }
+
+  /** A checkpoint that ends at `end` was published: it owns the files of its sets, and its base is the base now. */
+  confirm(end: WriterEnd): void {
+    for (const [sequenceNumber, { key }] of this.#uploaded) {
+      if (sequenceNumber >= end.sequenceNumber) continue;
+      this.#uploaded.delete(sequenceNumber);
+      this.#context.registry.stopTracking(key);
+    }
+    this.#base = end.base ?? this.#base;
+    for (const number of this.#marks.keys()) {
+      if (number < this.#base.sequenceNumber) this.#marks.delete(number);
+    }
+  }
+
+  truncate(to: number): void {
+    this.#checkUsable();
+    if (to <= this.#nextBase.sequenceNumber) return;
+    this.#nextBase = { sequenceNumber: to, offset: this.#offsetOf(to) };
+  }
+
+  truncateAndClose(from: number): void {
+    this.#checkUsable();
+    this.nextSequenceNumber();
+    const nextOffset = this.#offsetOf(from);
+    const { id: writer, keyGroups } = this;
+    const base = this.#base;
+    const reason = writerIsClosed(this.id);
+    const end = { writer, keyGroups, sequenceNumber: from, nextOffset, base, isClosed: true };
+    this.#closedAt = { end, reason };
+    this.#queue.dropFrom(from, reason);
+    for (const [sequenceNumber, { key }] of this.#uploaded) {
+      if (sequenceNumber < from) continue;
+      this.#uploaded.delete(sequenceNumber);
+      this.#context.registry.release(key);
+    }
   }
 
   /** Fails everything that waits, for good. */
   end(reason: Error): void {
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.reject(reason);
+    this.#queue.end(reason);
   }
 
   /** Hands every change set that waits or has failed to the scheduler, whoever waits for it. */
   upload(): void {
     this.#rollOver();
-    const sets: ChangeSet[] = [];
-    for (const pending of this.#pending.values()) {
-      if (pending.status === "uploading") continue;
-      pending.status = "uploading";
-      sets.push(pending.set);
-    }
     this.#notUploadedBytes = 0;
-    if (sets.length === 0) return;
-    this.#context.scheduler.upload(
-      new UploadTask(
-        sets,
-        (results) => this.#uploaded(results.map((result) => result.sequenceNumber)),
-        (sequenceNumbers, error) => this.#failed(sequenceNumbers, error),
-      ),
-    );
+    this.#queue.upload();
+  }
+
+  onDurable(set: ChangeSet, result: UploadResult): void {
+    this.#uploaded.set(set.sequenceNumber, result);
+    // Capacity goes before the owner is told, so that whoever is told can append.
+    this.#context.throttle.uploadCompleted(set.byteLength);
+  }
+
+  onDropped(set: ChangeSet): void {
+    this.#context.throttle.uploadCompleted(set.byteLength);
+  }
+
+  onLateLanding(result: UploadResult): void {
+    this.#context.registry.release(result.key);
   }
 
   async #waitUntilDurable(signal?: AbortSignal): Promise<void> {
-    this.#context.checkUsable();
+    this.#checkUsable();
     signal?.throwIfAborted();
     this.upload();
     const upTo = this.#activeNumber;
@@ -206,14 +268,48 @@ export class ChangelogWriter implements Writer {
       this.#context.checkOwner();
       return;
     }
-    await new Promise<void>((resolve, reject) => {
-      const waiter = { upTo, resolve, reject };
-      this.#waiters.push(waiter);
-      signal?.addEventListener("abort", () => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        reject(signal.reason);
-      }, { once: true });
-    });
+    await this.#queue.whenDurable(upTo, signal);
+  }
+
+  #checkUsable(): void {
+    this.#context.checkUsable();
+    if (this.#closedAt !== undefined) throw this.#closedAt.reason;
+  }
+
+  /** Refuses, in this order: what was truncated, what was not appended yet. */
+  #checkPersist(from: number): void {
+    this.#checkUsable();
+    if (from >= 0 && from < this.#base.sequenceNumber) {
+      throw new TidemarkError(
+        "truncated",
+        `Cannot persist writer ${this.id} from change set ${from}: it was truncated to ${this.#base.sequenceNumber}`,
+        { details: { writer: this.id, from, base: this.#base.sequenceNumber } },
+      );
+    }
+    if (!Number.isSafeInteger(from) || from < 0 || from > this.#activeNumber) {
+      throw new RangeError(
+        `Cannot persist writer ${this.id} from change set ${from}: the active one is ${this.#activeNumber}`,
+      );
+    }
+  }
+
+  /** Where the sets of `[from, next)` lie, in order; those that a published checkpoint owns are left out. */
+  #segments(from: number, next: number): UploadResult[] {
+    const segments: UploadResult[] = [];
+    for (let number = from; number < next; number++) {
+      const result = this.#uploaded.get(number);
+      if (result !== undefined) segments.push(result);
+    }
+    return segments;
+  }
+
+  /** Offset of the first change of a set at which somebody rolled over. */
+  #offsetOf(sequenceNumber: number): number {
+    const offset = this.#marks.get(sequenceNumber);
+    if (offset !== undefined) return offset;
+    throw new RangeError(
+      `Cannot truncate writer ${this.id} at change set ${sequenceNumber}: wants a number that nextSequenceNumber or a checkpoint of this run gave, from ${this.#base.sequenceNumber} to ${this.#activeNumber}`,
+    );
   }
 
   #admit(size: number): void {
@@ -245,46 +341,19 @@ export class ChangelogWriter implements Writer {
 
   #rollOver(): void {
     if (this.#active.count === 0) return;
-    const { id, keyGroups } = this;
-    const sequenceNumber = this.#activeNumber;
+    const { id: writer, keyGroups } = this;
     const { epoch } = this.#context;
-    const set = this.#active.build({ writer: id, keyGroups, epoch, sequenceNumber });
-    this.#pending.set(sequenceNumber, { set, status: "waiting" });
+    const sequenceNumber = this.#activeNumber;
+    this.#queue.add(this.#active.build({ writer, keyGroups, epoch, sequenceNumber }));
     this.#activeNumber += 1;
     this.#active = new ChangeSetBuilder(this.#nextOffset);
   }
 
-  #uploaded(sequenceNumbers: readonly number[]): void {
-    for (const sequenceNumber of sequenceNumbers) {
-      const pending = this.#pending.get(sequenceNumber);
-      if (pending === undefined) continue;
-      this.#pending.delete(sequenceNumber);
-      // Capacity goes before the owner is told, so that whoever is told can append.
-      this.#context.throttle.uploadCompleted(pending.set.byteLength);
-    }
-    const durable = this.durableSequenceNumber;
-    const done = this.#waiters.filter((waiter) => waiter.upTo <= durable);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.upTo > durable);
-    for (const waiter of done) waiter.resolve();
-  }
-
-  #failed(sequenceNumbers: readonly number[], error: Error): void {
-    let lowest = Number.MAX_SAFE_INTEGER;
-    for (const sequenceNumber of sequenceNumbers) {
-      const pending = this.#pending.get(sequenceNumber);
-      if (pending === undefined) continue;
-      pending.status = "failed";
-      lowest = Math.min(lowest, sequenceNumber);
-    }
-    const failed = this.#waiters.filter((waiter) => waiter.upTo > lowest);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.upTo <= lowest);
-    for (const waiter of failed) waiter.reject(error);
-  }
-
-  /** Checks that repeated changes are those that were appended. */
-  async #compare(offset: number, changes: EncodedChanges): Promise<void> {
+  /** Checks that repeated changes are those that were appended; false when they can no longer be read. */
+  async #compare(offset: number, changes: EncodedChanges): Promise<boolean> {
     const known = this.#history.compare(offset, changes);
-    if (known ?? await this.#compareStored(offset, changes)) return;
+    if (known === undefined && offset < this.#base.offset) return false;
+    if (known ?? await this.#compareStored(offset, changes)) return true;
     throw new TidemarkError(
       "offset-conflict",
       `Cannot append to writer ${this.id} at offset ${offset}: other changes stand at ${offset} to ${
@@ -305,4 +374,12 @@ export class ChangelogWriter implements Writer {
     }
     return at === changes.bytes.length;
   }
+}
+
+function writerIsClosed(writer: string): TidemarkError {
+  return new TidemarkError(
+    "closed",
+    `Writer ${writer} is closed: nothing is appended to it any more; use another writer`,
+    { details: { writer } },
+  );
 }

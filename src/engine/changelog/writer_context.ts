@@ -1,4 +1,5 @@
 import type { StateChangeUploadScheduler } from "../upload/scheduler.ts";
+import type { TaskChangelogRegistry } from "../upload/task_changelog_registry.ts";
 import type { UploadThrottle } from "../upload/upload_throttle.ts";
 
 /** What a writer asks of the run it belongs to. */
@@ -6,6 +7,7 @@ export interface WriterContext {
   readonly epoch: number;
   readonly scheduler: StateChangeUploadScheduler;
   readonly throttle: UploadThrottle;
+  readonly registry: TaskChangelogRegistry;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
   /** Throws when the run is over: closed, or fenced. */

@@ -5,6 +5,7 @@
  * @module
  */
 import { xxh64 } from "../../../wasm/mod.ts";
+import { endToManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, Tail, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import { encodeAdopted } from "../format/adopted.ts";
@@ -200,9 +201,7 @@ export class Checkpointer {
       files: files.map(({ key, name, length, indexHash }) => (
         { key, store, job: keys.job, ...name, length, indexHash: formatHash(indexHash) }
       )),
-      writers: position.writers.map((end) => (
-        { ...toStored(end), baseSequenceNumber: 0, baseOffset: 0 }
-      )),
+      writers: position.writers.map(endToManifest),
       metadata: options.metadata ?? null,
     };
   }

@@ -3,6 +3,7 @@
  * @module
  */
 import type { RestoreSource } from "../changelog/restore_plan.ts";
+import { endOfManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
 import type { AdoptedBody } from "../format/adopted.ts";
 import type { ManifestBody } from "../format/manifest.ts";
@@ -13,7 +14,7 @@ import type { JobPlace } from "./catalog_read.ts";
 export function sourceOfCheckpoint(place: JobPlace, manifest: ManifestBody): RestoreSource {
   return {
     files: filesOfManifest(manifest),
-    writers: new Map(manifest.writers.map((end) => [end.writer, end])),
+    writers: writersOfManifest(manifest),
     confirmed: new Map(),
     neededBy: `checkpoint ${manifest.uuid}`,
     store: place.store,
@@ -39,6 +40,11 @@ export function sourceOfTail(
     store: place.store,
     job: place.keys.job,
   };
+}
+
+/** Where every writer stands in a checkpoint. */
+export function writersOfManifest(manifest: ManifestBody): Map<string, WriterEnd> {
+  return new Map(manifest.writers.map((stored) => [stored.writer, endOfManifest(stored)]));
 }
 
 /** The files that a checkpoint needs. */

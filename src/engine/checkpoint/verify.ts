@@ -105,8 +105,8 @@ async function verifyContinuity(
   const writers = new Set(source.writers.keys());
   const { places } = await planRestore(place.backend, source, { writers, signal });
   for (const end of source.writers.values()) {
-    let offset = 0;
-    for (let number = 0; number < end.sequenceNumber; number++) {
+    let { offset, sequenceNumber: number } = end.base ?? { offset: 0, sequenceNumber: 0 };
+    for (; number < end.sequenceNumber; number++) {
       const set = places.get(end.writer, number);
       if (set?.entry.firstOffset !== offset) throw gap(source, end.writer, number, offset);
       offset += set.entry.count;

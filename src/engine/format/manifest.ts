@@ -29,6 +29,8 @@ const WRITER = v.strictObject({
   sequenceNumber: count,
   /** The checkpoint ends before this offset. */
   nextOffset: count,
+  /** Whether nothing is appended to the writer any more. */
+  isClosed: v.boolean(),
 });
 
 const SCHEMA = v.strictObject({

@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import type { Metrics } from "./metrics.ts";
 import type { Logger } from "./logger.ts";
 import type { Random } from "./random.ts";
 
@@ -7,4 +8,5 @@ export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly metrics: Metrics;
 }

@@ -5,6 +5,7 @@ import { scanChanges } from "../../../src/engine/format/change_scan.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import type { StateChangeUploadScheduler } from "../../../src/engine/upload/scheduler.ts";
 import type { UploadTask } from "../../../src/engine/upload/upload_task.ts";
+import { TaskChangelogRegistry } from "../../../src/engine/upload/task_changelog_registry.ts";
 import { UploadThrottle } from "../../../src/engine/upload/upload_throttle.ts";
 import { bytesOf, textOf } from "../_engine.ts";
 
@@ -70,6 +71,10 @@ export class WriterBench implements WriterContext {
   readonly epoch = 4;
   readonly scheduler: ManualScheduler = new ManualScheduler();
   readonly throttle: UploadThrottle;
+  readonly discarded: string[] = [];
+  readonly registry: TaskChangelogRegistry = new TaskChangelogRegistry({
+    discard: (keys) => void this.discarded.push(...keys),
+  });
   readonly changeBytesMax = 300;
   readonly preemptivePersistBytes: number;
   readonly writer: ChangelogWriter;
@@ -86,7 +91,10 @@ export class WriterBench implements WriterContext {
     const { start = { sequenceNumber: 0, nextOffset: 0 } } = options;
     this.throttle = new UploadThrottle(softBytes, hardBytes);
     this.preemptivePersistBytes = preemptivePersistBytes;
-    this.writer = new ChangelogWriter("totals", [0, 127], start, this);
+    this.writer = new ChangelogWriter(
+      { writer: "totals", keyGroups: [0, 127], ...start },
+      this,
+    );
   }
 
   checkUsable(): void {

@@ -19,10 +19,28 @@ export interface Route {
 /** What the app gives to its routes. */
 export interface RouteServices {
   readonly store: Store;
-  readonly takeOver: boolean;
+  readonly toTakeOver: TakeOver;
   readonly bodyBytesMax: number;
   readonly bodyBudget: BodyBudget;
   readonly isDraining: () => boolean;
+}
+
+/** Takes each job over once: whoever takes it from this process later is not robbed in turn. */
+export class TakeOver {
+  readonly #isWanted: boolean;
+  readonly #done = new Set<string>();
+
+  constructor(isWanted: boolean) {
+    this.#isWanted = isWanted;
+  }
+
+  isWanted(job: string): boolean {
+    return this.#isWanted && !this.#done.has(job);
+  }
+
+  done(job: string): void {
+    if (this.#isWanted) this.#done.add(job);
+  }
 }
 
 /** A request on its way through a route. */
@@ -47,9 +65,13 @@ export class RouteRequest {
   }
 
   /** The job that the path names; by default it must exist. */
-  job(options: JobOptions = {}): Promise<Job> {
-    const { takeOver } = this.services;
-    return this.store.job(this.param("job"), { takeOver, create: false, ...options });
+  async job(options: JobOptions = {}): Promise<Job> {
+    const { toTakeOver } = this.services;
+    const id = this.param("job");
+    const takeOver = toTakeOver.isWanted(id);
+    const job = await this.store.job(id, { takeOver, create: false, ...options });
+    toTakeOver.done(id);
+    return job;
   }
 
   query<Schema extends v.GenericSchema>(schema: Schema): v.InferOutput<Schema> {

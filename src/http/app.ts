@@ -11,7 +11,7 @@ import { MIB } from "../engine/limits.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
-import { RouteRequest, type RouteServices } from "./_route.ts";
+import { RouteRequest, type RouteServices, TakeOver } from "./_route.ts";
 import { ROUTES } from "./_routes.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
@@ -27,7 +27,7 @@ export interface HttpAppOptions {
   bodyBytesMax?: number;
   /** Bytes of request bodies in memory at a time, over all requests. @default 4 x bodyBytesMax */
   bodyBytesInFlightMax?: number;
-  /** Whether jobs are taken from live owners on this machine. @default false */
+  /** Whether jobs are taken from live owners on this machine, each once. @default false */
   takeOver?: boolean;
   /** Whether the process is about to end: requests are then refused with 503. @default never */
   isDraining?: () => boolean;
@@ -60,7 +60,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
   const services: RouteServices = {
     store: engine,
-    takeOver: options.takeOver ?? false,
+    toTakeOver: new TakeOver(options.takeOver ?? false),
     bodyBytesMax,
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
     isDraining: options.isDraining ?? (() => false),

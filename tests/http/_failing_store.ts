@@ -20,6 +20,6 @@ export function jobWith(parts: Partial<Job>): Job {
 }
 
 /** A store with one job. */
-export function storeWith(job: () => Promise<Job>): Store {
+export function storeWith(job: Store["job"]): Store {
   return onlyWith<Store>("store", { id: "store", location: "memory", job });
 }

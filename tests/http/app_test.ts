@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { TidemarkError } from "../../src/engine/errors.ts";
+import type { JobOptions } from "../../src/engine/types.ts";
 import { createApp } from "../../src/http/mod.ts";
 import { withApp, withJob } from "./_app.ts";
-import { storeWith } from "./_failing_store.ts";
+import { jobWith, storeWith } from "./_failing_store.ts";
 
 const NDJSON = "application/x-ndjson";
 const CHANGES = "/v1/jobs/j/writers/w/changes";
@@ -45,6 +47,23 @@ describe("createApp", () => {
       });
       assert.equal(own.status, 201);
     }));
+
+  test("takes each job over once, where that is wanted", async () => {
+    for (const takeOver of [true, false]) {
+      const asked: (boolean | undefined)[] = [];
+      const job = (_id: string, options?: JobOptions) => {
+        asked.push(options?.takeOver);
+        return asked.length === 1
+          ? Promise.reject(new TidemarkError("job-busy", "Cannot open job j: it is busy"))
+          : Promise.resolve(jobWith({ checkpoints: () => Promise.resolve([]) }));
+      };
+      const app = createApp(storeWith(job), { takeOver });
+      for (let request = 0; request < 4; request++) {
+        await app.fetch(new Request("http://127.0.0.1/v1/jobs/j/checkpoints"));
+      }
+      assert.deepEqual(asked, [takeOver, takeOver, false, false]);
+    }
+  });
 
   test("refuses limits that are none", () => {
     const store = storeWith(() => Promise.reject(new Error("not asked")));

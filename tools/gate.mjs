@@ -12,6 +12,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { filesOfDenoOutput, tallyJunit } from "./_junit.mjs";
+import { runMain } from "./_main.mjs";
 import { runCommand } from "./_process.mjs";
 import { gateSteps } from "./_steps.mjs";
 
@@ -195,4 +196,4 @@ async function main() {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
-await main();
+await runMain(main);

@@ -13,6 +13,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { filesBelow } from "./_files.mjs";
+import { runMain } from "./_main.mjs";
 import { environment } from "./_process.mjs";
 import { chosenRuntimes } from "./_runtimes.mjs";
 
@@ -62,4 +63,4 @@ function main() {
   process.exitCode = failed.length === 0 ? 0 : 1;
 }
 
-main();
+await runMain(main);

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { runMain } from "../../tools/_main.mjs";
 import { chosenRuntimes, type Runtime, RUNTIMES } from "../../tools/_runtimes.mjs";
 import { type BenchResult, formatResult } from "./_bench.ts";
 import { barsTable, replaceMarked, type RuntimeResult } from "./_report.ts";
@@ -120,4 +121,4 @@ function main(): void {
   process.exitCode = missed.length === 0 ? 0 : 1;
 }
 
-main();
+await runMain(main);

@@ -4,8 +4,10 @@ import { runFuzz } from "./_fuzz.ts";
 
 const CASES = 20_000;
 const SEED = 20_261_130;
+/** About a second, more on a busy machine. */
+const timeout = 120_000;
 
-test("Codec takes random, damaged and valid blocks as the reference does, and stays inside", () => {
+test("Codec takes any block as the reference does, and stays inside", { timeout }, () => {
   const { byKind } = runFuzz({ cases: CASES, seed: SEED });
   for (const kind of ["valid", "flipped", "cut", "spliced", "crafted", "random"]) {
     assert.ok(byKind[kind].refused > 0, `some of ${kind} are refused, seed ${SEED}`);

@@ -33,6 +33,7 @@ export interface ShownJob {
   readonly run: number;
   readonly head: string | null;
   readonly writers: readonly ShownWriter[];
+  readonly recovery: { readonly torn: readonly unknown[]; readonly copiedBatches: number };
 }
 
 /** One job of one sidecar. */

@@ -21,20 +21,29 @@ export const MEDIA_TYPES: Readonly<Record<ChangeFormat, string>> = {
 };
 
 const KEY_GROUPS = 16;
-const LARGE_EVERY = 97;
-const LARGE_CHARS = 5_000;
+const LARGE_CHARS = 60_000;
 const SMALL_CHARS_MAX = 60;
+const ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
-/** The change at an offset. A branch begins at each rewind: what it writes differs from all others. */
+/**
+ * The change at an offset. A branch begins at each rewind: what it writes differs from all others. A negative branch
+ * writes changes that are large and can't be compressed, so that a kill can hit the middle of a write.
+ */
 export function changeAt(writer: string, branch: number, offset: number): PlainChange {
-  const chars = offset % LARGE_EVERY === LARGE_EVERY - 1
-    ? LARGE_CHARS + branch
-    : (offset * 7 + branch) % SMALL_CHARS_MAX;
-  const letter = String.fromCharCode(97 + (offset + branch) % 26);
-  return {
-    keyGroup: offset % KEY_GROUPS,
-    data: `${writer}/${branch}/${offset}/${letter.repeat(chars)}`,
-  };
+  const chars = branch < 0 ? LARGE_CHARS : (offset * 7 + branch) % SMALL_CHARS_MAX;
+  const noise = noiseOf(offset * 31 + branch, chars);
+  return { keyGroup: offset % KEY_GROUPS, data: `${writer}/${branch}/${offset}/${noise}` };
+}
+
+/** Letters that follow from a seed and look like chance. */
+function noiseOf(seed: number, chars: number): string {
+  let state = seed >>> 0;
+  let text = "";
+  for (let index = 0; index < chars; index++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    text += ALPHABET[state >>> 26];
+  }
+  return text;
 }
 
 /** Changes as the body of an append. */
@@ -46,17 +55,27 @@ export function encodeChanges(
   if (format === "ndjson") {
     return encoder.encode(changes.map((change) => `${JSON.stringify(change)}\n`).join(""));
   }
-  const items = changes.map(({ keyGroup, data }) => {
+  const parts = changes.map(({ keyGroup, data }) => {
     const bytes = encoder.encode(data);
-    return [0x82, ...cborHead(0, keyGroup), ...cborHead(2, bytes.length), ...bytes];
+    return { head: [0x82, ...cborHead(0, keyGroup), ...cborHead(2, bytes.length)], bytes };
   });
-  return Uint8Array.from(items.flat());
+  const body = new Uint8Array(
+    parts.reduce((sum, { head, bytes }) => sum + head.length + bytes.length, 0),
+  );
+  let at = 0;
+  for (const { head, bytes } of parts) {
+    body.set(head, at);
+    body.set(bytes, at + head.length);
+    at += head.length + bytes.length;
+  }
+  return body;
 }
 
 function cborHead(major: number, value: number): number[] {
   if (value < 24) return [(major << 5) | value];
   if (value < 0x100) return [(major << 5) | 24, value];
-  return [(major << 5) | 25, value >> 8, value & 0xff];
+  if (value < 0x10000) return [(major << 5) | 25, value >> 8, value & 0xff];
+  return [(major << 5) | 26, ...[24, 16, 8, 0].map((shift) => (value >> shift) & 0xff)];
 }
 
 /** A restore that was read to its end. */

@@ -7,18 +7,23 @@ import type { SeededRandom } from "../doubles/seeded_random.ts";
 /**
  * - `load`: at any time under load
  * - `append`: just after an append was sent
+ * - `large`: while an append of about a megabyte is on its way
  * - `checkpoint`: while a checkpoint is made, under load
  * - `resume`: while a resume is on its way
  * - `start`: before the sidecar listens
  * - `recovery`: while the sidecar opens the job after a kill
  */
-export type Kill = "load" | "append" | "checkpoint" | "resume" | "start" | "recovery";
+export type Kill = LoadKill | "resume" | "start" | "recovery";
+
+/** Those under load. */
+export type LoadKill = "load" | "append" | "large" | "checkpoint";
 
 const SHARES: readonly (readonly [kill: Kill, perFifty: number])[] = [
   ["checkpoint", 15],
-  ["append", 11],
   ["recovery", 11],
-  ["load", 7],
+  ["append", 7],
+  ["large", 6],
+  ["load", 5],
   ["resume", 4],
   ["start", 2],
 ];

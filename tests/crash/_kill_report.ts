@@ -27,6 +27,9 @@ export class KillReport {
   resumesKept = 0;
   /** Resumes that were answered. */
   resumes = 0;
+  /** Torn ends that recoveries dropped, and batches that they copied. */
+  tornEnds = 0;
+  copiedBatches = 0;
 }
 
 /** What kills must hit, and how often of fifty. */
@@ -65,5 +68,6 @@ export function describeReport(report: KillReport): string {
     `${report.resumes} resumes`,
     `there without an answer: ${report.appendsKept} appends, ` +
     `${report.checkpointsKept} checkpoints, ${report.resumesKept} resumes`,
+    `recovered: ${report.tornEnds} torn ends dropped, ${report.copiedBatches} batches copied`,
   ].join("\n");
 }

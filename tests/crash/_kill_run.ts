@@ -16,7 +16,7 @@ import {
 } from "./_checks.ts";
 import { JobClient, jsonOf, type ShownJob, type ShownWriter } from "./_client.ts";
 import { WriterHistory } from "./_history.ts";
-import { deckOfKills, type Kill, Pace } from "./_kill_deck.ts";
+import { deckOfKills, type Kill, type LoadKill, Pace } from "./_kill_deck.ts";
 import { KillReport, missedAims } from "./_kill_report.ts";
 import { type AskedCheckpoint, Load, WRITERS } from "./_load.ts";
 import { run, Sidecar } from "./_process.ts";
@@ -48,8 +48,7 @@ interface Resumed {
 
 const JOB = "load";
 const LOAD_MS_MAX = 600;
-const APPENDS_MAX = 100;
-const CHECKPOINTS_MAX = 2;
+const SENT_MAX = { append: 100, large: 3, checkpoint: 2 };
 const RESUME_SHARE = 0.35;
 const MORE_KILLS_MAX = 20;
 
@@ -61,6 +60,7 @@ class KillRun implements AsyncDisposable {
   readonly #checkpoints: AskedCheckpoint[] = [];
   readonly #paces = {
     append: new Pace(5),
+    large: new Pace(50),
     checkpoint: new Pace(20),
     resume: new Pace(20),
     start: new Pace(200),
@@ -162,7 +162,7 @@ class KillRun implements AsyncDisposable {
     }
   }
 
-  async #killLoad(kill: "load" | "append" | "checkpoint"): Promise<void> {
+  async #killLoad(kill: LoadKill): Promise<void> {
     const { client, shown } = await this.#reopen({ isFull: false });
     if (this.#random.chance(RESUME_SHARE)) {
       await this.#resume(client, await this.#chooseTarget(client, shown));
@@ -173,6 +173,7 @@ class KillRun implements AsyncDisposable {
       run: this.#run,
       branch: this.#branch,
       firstMark: this.#checkpoints.length,
+      isLarge: kill === "large",
       random: this.#random,
     });
     await this.#aim(kill, load);
@@ -183,14 +184,13 @@ class KillRun implements AsyncDisposable {
   }
 
   /** Waits for the moment. */
-  async #aim(kill: "load" | "append" | "checkpoint", load: Load): Promise<void> {
+  async #aim(kill: LoadKill, load: Load): Promise<void> {
     const random = this.#random;
     if (kill === "load") {
       await Promise.race([delay(random.below(LOAD_MS_MAX)), load.end()]);
       return;
     }
-    const countMax = kill === "append" ? APPENDS_MAX : CHECKPOINTS_MAX;
-    await load.sent(kill, 1 + random.below(countMax));
+    await load.sent(kill, 1 + random.below(SENT_MAX[kill]));
     await delay(this.#paces[kill].within(random));
   }
 
@@ -199,9 +199,9 @@ class KillRun implements AsyncDisposable {
     this.#checkpoints.push(...load.checkpoints);
     if (this.#histories.some(({ pending }) => pending !== undefined)) report.appendHits++;
     if (load.checkpoints.some(({ uuid }) => uuid === undefined)) report.checkpointHits++;
-    report.appends += load.tookMs.append.length;
+    report.appends += load.tookMs.append.length + load.tookMs.large.length;
     report.checkpoints += load.tookMs.checkpoint.length;
-    for (const kind of ["append", "checkpoint"] as const) {
+    for (const kind of ["append", "large", "checkpoint"] as const) {
       for (const tookMs of load.tookMs[kind]) this.#paces[kind].note(tookMs);
     }
   }
@@ -212,6 +212,8 @@ class KillRun implements AsyncDisposable {
     const startedMs = performance.now();
     const shown = await client.ask<ShownJob>("GET", "");
     this.#paces.recovery.note(performance.now() - startedMs);
+    this.#report.tornEnds += shown.recovery.torn.length;
+    this.#report.copiedBatches += shown.recovery.copiedBatches;
     this.#settleResume(shown);
     assert.equal(shown.run, this.#run, "run of the job");
 

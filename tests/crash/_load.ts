@@ -13,6 +13,8 @@ import { deferred } from "./_process.ts";
 
 const CHECKPOINT_INTERVAL_MS = 200;
 const APPEND_CHANGES_MAX = 20;
+/** The writer that sends large appends, if there are any. */
+const LARGE_WRITER = "w1";
 
 /** The writers, and how each of them speaks. */
 export const WRITERS: Readonly<Record<string, ChangeFormat>> = {
@@ -42,22 +44,25 @@ export interface LoadOptions {
   /** What the load writes differs from what loads of other branches write. */
   readonly branch: number;
   readonly firstMark: number;
+  /** Whether one of the writers sends about a megabyte at a time. */
+  readonly isLarge: boolean;
   readonly random: SeededRandom;
 }
 
-type Kind = "append" | "checkpoint";
+/** What a load sends. */
+export type Sent = "append" | "large" | "checkpoint";
 
 /** A load on one sidecar, from its start to the kill. */
 export class Load {
   /** Checkpoints that were asked for, the one without an answer included. */
   readonly checkpoints: AskedCheckpoint[] = [];
   /** How long answers took, in milliseconds. */
-  readonly tookMs: Record<Kind, number[]> = { append: [], checkpoint: [] };
+  readonly tookMs: Record<Sent, number[]> = { append: [], large: [], checkpoint: [] };
   readonly #options: LoadOptions;
   readonly #loops: Promise<void>;
   readonly #ending = deferred<void>();
   #isEnding = false;
-  #onSend: (kind: Kind) => void = () => {};
+  #onSend: (sent: Sent) => void = () => {};
 
   constructor(options: LoadOptions) {
     this.#options = options;
@@ -69,7 +74,7 @@ export class Load {
   }
 
   /** Waits until the load has sent so many more requests of a kind. */
-  async sent(kind: Kind, count: number): Promise<void> {
+  async sent(kind: Sent, count: number): Promise<void> {
     const { promise, resolve } = deferred<void>();
     let left = count;
     this.#onSend = (sent) => {
@@ -90,10 +95,11 @@ export class Load {
   }
 
   async #append(history: WriterHistory): Promise<void> {
-    const { random, branch } = this.#options;
+    const { random, branch, isLarge } = this.#options;
+    const ownBranch = isLarge && history.writer === LARGE_WRITER ? -branch : branch;
     while (!this.#isEnding) {
       const count = 1 + random.below(APPEND_CHANGES_MAX);
-      const append = history.pending ?? history.send(count, branch);
+      const append = history.pending ?? history.send(count, ownBranch);
       if (!await this.#sendAppend(history, append)) return;
     }
   }
@@ -113,14 +119,15 @@ export class Load {
       type: MEDIA_TYPES[format],
       headers: { "tidemark-offset": `${offset}`, "tidemark-run": `${run}` },
     });
-    this.#onSend("append");
+    const kind = append.branch < 0 ? "large" : "append";
+    this.#onSend(kind);
     const answer = await answering;
     if (answer === undefined && this.#isEnding) return false;
     const found = jsonOf<Record<string, unknown>>(answer, `append to ${writer} at ${offset}`);
     const { ack } = found;
     const place = { offset: found.offset, nextOffset: found.nextOffset };
     assert.deepEqual({ ...place, ack }, { offset, nextOffset, ack: "durable" });
-    this.tookMs.append.push(performance.now() - startedMs);
+    this.tookMs[kind].push(performance.now() - startedMs);
     history.acknowledge(nextOffset);
     return true;
   }

@@ -28,9 +28,12 @@ export type GenerationContent = Omit<
 interface Attempt {
   readonly body: GenerationBody;
   readonly bytes: Uint8Array;
+  /** Whether a request was sent whose answer is lost: it may take effect at any time. */
+  isInDoubt: boolean;
 }
 
-type Placed = "ours" | "taken" | "unknown";
+/** `ours`: it is there, but its name need not be on disk. */
+type Placed = "created" | "ours" | "taken" | "unknown";
 
 /** The catalog of a job that this process owns. */
 export class Catalog {
@@ -72,11 +75,10 @@ export class Catalog {
   /** Repeats an attempt until it is known who took its number. */
   async #decide(first: Attempt): Promise<"ours" | "taken"> {
     let attempt = first;
-    let failure: unknown;
+    const causes: unknown[] = [];
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
       this.#undecided = attempt;
-      const { placed, error } = await this.#put(attempt);
-      failure ??= error;
+      const placed = await this.#put(attempt, causes);
       if (placed === "unknown") continue;
       this.#undecided = undefined;
       if (placed === "taken") {
@@ -84,32 +86,42 @@ export class Catalog {
         return "taken";
       }
       this.#newest = attempt.body;
-      if (failure === undefined) {
+      if (placed === "created") {
         await this.#prune();
         return "ours";
       }
-      // It is there, but its name may not be on disk: the same content goes under the next number.
+      // Its name may not be on disk: the same content goes under the next number.
       attempt = this.#attempt(attempt.body, attempt.body.number + 1);
-      failure = undefined;
     }
     throw new TidemarkError(
       "storage-unavailable",
       `Cannot tell whether ${attempt.body.key} was published: the answer was lost and can't be read back; try again`,
-      { outcome: "unknown", details: { key: attempt.body.key }, cause: failure },
+      { outcome: "unknown", details: { key: attempt.body.key }, cause: causes[0] },
     );
   }
 
-  async #put({ body, bytes }: Attempt): Promise<{ placed: Placed; error?: unknown }> {
+  /** Puts a generation, and reads back whose it is where the answer does not say. Notes what went wrong. */
+  async #put(attempt: Attempt, causes: unknown[]): Promise<Placed> {
+    const { body, bytes } = attempt;
     try {
       const tag = formatCount(body.epoch);
       const result = await this.#place.backend.putIfAbsent(body.key, bytes, { tag });
-      return { placed: result === "created" ? "ours" : await this.#whose(body) };
+      if (result === "created") return "created";
+      if (!attempt.isInDoubt) return "taken";
     } catch (error) {
-      if (!(error instanceof TidemarkError) || error.outcome !== "unknown") {
+      const isLost = error instanceof TidemarkError && error.outcome === "unknown";
+      attempt.isInDoubt ||= isLost;
+      if (!attempt.isInDoubt) {
         this.#undecided = undefined;
         throw error;
       }
-      return { placed: await this.#whose(body), error };
+      causes.push(error);
+    }
+    try {
+      return await this.#whose(body);
+    } catch (error) {
+      causes.push(error);
+      return "unknown";
     }
   }
 
@@ -142,7 +154,7 @@ export class Catalog {
       writeId: newUuid(this.#ports),
       createdAtMs: this.#ports.clock.nowMs(),
     };
-    return { body, bytes: encodeGeneration(body) };
+    return { body, bytes: encodeGeneration(body), isInDoubt: false };
   }
 
   /** Keeps the newest generations. What can't be deleted stays for the next time. */

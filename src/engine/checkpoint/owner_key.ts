@@ -37,22 +37,31 @@ export class OwnerKey {
 
   /** Takes the first absent epoch from `epoch` on. */
   static async takeFrom(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey> {
-    let unknowns = 0;
-    for (let next = epoch;; next++) {
-      try {
-        const owner = await OwnerKey.#take(next, options);
-        if (owner !== undefined) return owner;
-      } catch (error) {
-        // Whether this key is there, durably, is not known: it is left behind, and the next epoch taken.
-        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
-        if (!isUnknown || ++unknowns === UNKNOWNS_MAX) throw error;
-      }
+    for (let next = epoch;;) {
+      const { owner, last } = await OwnerKey.#takeKnown(next, options);
+      if (owner !== undefined) return owner;
+      next = last + 1;
     }
   }
 
   /** Takes the epoch after this one; undefined when somebody else has it. */
-  takeNext(): Promise<OwnerKey | undefined> {
-    return OwnerKey.#take(this.epoch + 1, this.#options);
+  async takeNext(): Promise<OwnerKey | undefined> {
+    return (await OwnerKey.#takeKnown(this.epoch + 1, this.#options)).owner;
+  }
+
+  /** Takes an epoch, or the next one where it is not known whether the key is there, durably: it is left behind. */
+  static async #takeKnown(
+    epoch: number,
+    options: OwnerKeyOptions,
+  ): Promise<{ owner: OwnerKey | undefined; last: number }> {
+    for (let last = epoch;; last++) {
+      try {
+        return { owner: await OwnerKey.#take(last, options), last };
+      } catch (error) {
+        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+        if (!isUnknown || last - epoch === UNKNOWNS_MAX - 1) throw error;
+      }
+    }
   }
 
   static async #take(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey | undefined> {

@@ -37,7 +37,7 @@ import type {
 interface TailOnDisk {
   readonly files: readonly NeededFile[];
   readonly writers: ReadonlyMap<string, WriterEnd>;
-  /** Per writer, the offset below which the catalog itself says that every change is durable. */
+  /** Per writer, the offset below which every change is proven to be on disk, so that every owner keeps it. */
   readonly confirmed: ReadonlyMap<string, number>;
 }
 
@@ -130,16 +130,12 @@ export class StoredJobReader implements JobReader {
     const head = await readHead(this.#place, generation);
     const adopted = await readAdopted(this.#place, generation.adopted);
     const options = { backend, keys, store, tailFrom, doomed, head, adopted, signal };
-    const { files, writers, unproven } = await scanTail(options);
+    const { files, writers, unproven, proven: confirmed } = await scanTail(options);
     const last = unproven.map(({ file, end, indexHash }) => ({ ...file, length: end, indexHash }));
-    const known = [...head?.writers ?? [], ...adopted?.writers ?? []];
     return {
       files: joinFiles(head === undefined ? [] : filesOfManifest(head), files, last),
       writers,
-      confirmed: new Map([
-        ...[...writers.keys()].map((writer): [string, number] => [writer, 0]),
-        ...known.map(({ writer, nextOffset }): [string, number] => [writer, nextOffset]),
-      ]),
+      confirmed,
     };
   }
 }

@@ -138,7 +138,10 @@ export interface RestoreTrailer {
   readonly count: number;
   /** XXH64 of all bytes of the encoded changes, in hex. */
   readonly hash: string;
-  /** How many of the changes before the end are known to be acknowledged. */
+  /**
+   * How many of the changes are known to stay: all of a checkpoint's, and of an owner's tail; of a tail read beside its
+   * owner those that are proven to be on disk.
+   */
   readonly confirmed: number;
 }
 

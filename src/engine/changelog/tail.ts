@@ -53,6 +53,8 @@ export interface Tail {
   readonly files: readonly NeededFile[];
   /** Every writer, `head`'s included, with where its contiguous part ends. */
   readonly writers: ReadonlyMap<string, WriterEnd>;
+  /** Per writer, the offset below which everything is proven to be on disk. */
+  readonly proven: ReadonlyMap<string, number>;
   /** Batches that must be copied before what is in them may be relied on. */
   readonly unproven: readonly UnprovenBatch[];
   readonly torn: readonly Problem[];

@@ -271,9 +271,12 @@ class TailScan {
     }
     const lengths = new Map<string, NeededFile>();
     const unproven = new Map<string, UnprovenBatch>();
+    const proven = new Map([...ends.values()].map(({ writer, nextOffset }) => [writer, nextOffset]));
     let changes = 0;
     for (const { file, batchEnd, indexHash, isUnproven, entry } of chosen) {
+      const { writer, firstOffset } = entry;
       changes += entry.count;
+      if (isUnproven) proven.set(writer, Math.min(proven.get(writer)!, firstOffset));
       if (isUnproven) unproven.set(file.key, { file, end: batchEnd, indexHash });
       else if (batchEnd > (lengths.get(file.key)?.length ?? 0)) {
         lengths.set(file.key, { ...file, length: batchEnd, indexHash });
@@ -284,6 +287,7 @@ class TailScan {
     return {
       files,
       writers: ends,
+      proven,
       unproven: [...unproven.values()],
       torn,
       sets: chosen.length,

@@ -6,7 +6,7 @@
 import { Xxh64 } from "../../../wasm/mod.ts";
 import { TidemarkError } from "../errors.ts";
 import type { ChangeSetEntry } from "../format/change_set.ts";
-import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
+import { type ChangeSlice, readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
 import { scanChanges } from "../format/change_scan.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import type { RestoredChange, RestoredSlice, RestoreStream, RestoreTrailer } from "../types.ts";
@@ -18,7 +18,7 @@ import {
   type RestoreSource,
 } from "./restore_plan.ts";
 import { checkReread, findEntry } from "./set_places.ts";
-import type { SetPlace } from "./tail.ts";
+import type { SetPlace, WriterBase } from "./tail.ts";
 
 /** What of a restore is wanted. */
 export interface RestoreFilter extends SliceFilter {
@@ -68,16 +68,18 @@ export class ChangelogRestore implements RestoreStream {
       const source = await this.#open();
       const hash = new Xxh64();
       let count = 0;
+      let confirmed = 0;
       for await (const slice of this.#read(source)) {
         hash.update(slice.bytes);
         count += slice.count;
+        confirmed += countConfirmed(source, slice);
         yield slice;
       }
       outcome = undefined;
       this.#resolveTrailer({
         count,
         hash: hash.digest().toString(16).padStart(16, "0"),
-        confirmed: this.#confirmed(source, count),
+        confirmed,
       });
     } catch (error) {
       outcome = error;
@@ -106,32 +108,35 @@ export class ChangelogRestore implements RestoreStream {
     for await (const slice of cursor.slices(signal)) yield* filterSlice(slice, this.#filter);
     cursor.checkEnd();
   }
-
-  /** How many of the returned changes are known to be acknowledged; all of them unless the end of a tail is not. */
-  #confirmed(source: RestoreSource, count: number): number {
-    let unconfirmed = 0;
-    for (const writer of this.#filter.writers ?? source.writers.keys()) {
-      const { nextOffset } = source.writers.get(writer)!;
-      const known = source.confirmed.get(writer) ?? nextOffset;
-      const { from = 0, to = nextOffset } = this.#filter;
-      unconfirmed += Math.max(0, Math.min(nextOffset, to) - Math.max(known, from));
-    }
-    return Math.max(0, count - unconfirmed);
-  }
 }
+
+/** How many changes of a slice are known to be acknowledged: all of them, unless a tail's end is not. */
+function countConfirmed(
+  source: RestoreSource,
+  { writer, firstOffset, count }: RestoredSlice,
+): number {
+  const known = source.confirmed.get(writer) ?? Infinity;
+  return Math.min(count, Math.max(0, known - firstOffset));
+}
+
+const BEGINNING: WriterBase = { sequenceNumber: 0, offset: 0 };
 
 /** Walks a plan file by file, and holds back the sets that come before their turn. */
 class RestoreCursor {
   readonly #plan: RestorePlan;
   readonly #source: RestoreSource;
+  /** Number of each writer's next set. */
   readonly #next = new Map<string, number>();
+  readonly #nextOffsets = new Map<string, number>();
   readonly #files = new Map<string, PlannedFile>();
 
   constructor(plan: RestorePlan, source: RestoreSource, writers: readonly string[]) {
     this.#plan = plan;
     this.#source = source;
     for (const writer of writers) {
-      this.#next.set(writer, source.writers.get(writer)!.base?.sequenceNumber ?? 0);
+      const { sequenceNumber, offset } = source.writers.get(writer)!.base ?? BEGINNING;
+      this.#next.set(writer, sequenceNumber);
+      this.#nextOffsets.set(writer, offset);
     }
     for (const file of plan.files) this.#files.set(file.file.key, file);
   }
@@ -148,8 +153,11 @@ class RestoreCursor {
   /** Every writer must have come to its end. @throws {TidemarkError} `corrupt` */
   checkEnd(): void {
     for (const [writer, next] of this.#next) {
-      const { sequenceNumber } = this.#source.writers.get(writer)!;
-      if (next >= sequenceNumber) continue;
+      const { sequenceNumber, nextOffset } = this.#source.writers.get(writer)!;
+      if (next >= sequenceNumber) {
+        this.#checkOffset(writer, nextOffset);
+        continue;
+      }
       throw new TidemarkError(
         "corrupt",
         `Cannot restore writer ${writer}: change set ${next} of ${sequenceNumber} is in none of the files that ${this.#source.neededBy} needs`,
@@ -178,7 +186,7 @@ class RestoreCursor {
     }
     for await (const slice of readSets(planned.source, batch, inTurn)) {
       this.#next.set(slice.entry.writer, slice.entry.sequenceNumber + 1);
-      yield toRestored(slice);
+      yield this.#take(slice);
     }
     for (const writer of expected.keys()) yield* this.#catchUp(writer, planned.file, batchEnd);
   }
@@ -197,10 +205,29 @@ class RestoreCursor {
       const batch = await readBatchEndingAt(source, place.batchEnd);
       checkReread(place, batch.indexHash);
       for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
-        yield toRestored(slice);
+        yield this.#take(slice);
       }
       this.#next.set(writer, next + 1);
     }
+  }
+
+  #take({ entry, firstOffset, count, bytes }: ChangeSlice): RestoredSlice {
+    const { writer } = entry;
+    this.#checkOffset(writer, firstOffset);
+    this.#nextOffsets.set(writer, firstOffset + count);
+    return { writer, firstOffset, count, bytes };
+  }
+
+  /** No hole and no duplicate, also where the sets' numbers have none. */
+  #checkOffset(writer: string, found: number): void {
+    const wanted = this.#nextOffsets.get(writer)!;
+    if (found === wanted) return;
+    const next = this.#next.get(writer);
+    throw new TidemarkError(
+      "corrupt",
+      `Cannot restore writer ${writer} of ${this.#source.neededBy}: before change set ${next} it goes on at offset ${found}, not ${wanted}`,
+      { details: { writer, sequenceNumber: next, found, wanted } },
+    );
   }
 
   #placeOf(entry: ChangeSetEntry): SetPlace | undefined {
@@ -217,11 +244,4 @@ function isPassed(place: SetPlace, file: PlannedFile["file"], batchEnd: number):
   if (epoch !== file.name.epoch) return epoch < file.name.epoch;
   if (number !== file.name.number) return number < file.name.number;
   return place.batchEnd <= batchEnd;
-}
-
-function toRestored(
-  slice: { entry: ChangeSetEntry; firstOffset: number; count: number; bytes: Uint8Array },
-): RestoredSlice {
-  const { entry, firstOffset, count, bytes } = slice;
-  return { writer: entry.writer, firstOffset, count, bytes };
 }

@@ -37,8 +37,13 @@ export async function runKills(options: KillOptions): Promise<KillReport> {
   return await killing.run();
 }
 
-/** Where a resume goes: the tail, a checkpoint, or the beginning, as there is no checkpoint. */
-type Target = "tail" | "nothing" | ShownCheckpoint;
+/** Where a resume goes. */
+interface Target {
+  /** What is asked for. */
+  readonly at: string;
+  /** Where that is; undefined for the tail, and for `latest` without a checkpoint. */
+  readonly checkpoint?: ShownCheckpoint;
+}
 
 interface Resumed {
   readonly run: number;
@@ -100,7 +105,7 @@ class KillRun implements AsyncDisposable {
   async #create(): Promise<void> {
     const client = await this.#start();
     this.#run = (await client.ask<ShownJob>("PUT", "", { fingerprint: "7" })).run;
-    await this.#resume(client, "nothing");
+    await this.#resume(client, { at: "latest" });
     await this.#end();
   }
 
@@ -150,7 +155,8 @@ class KillRun implements AsyncDisposable {
   async #killResume(): Promise<void> {
     const { client, shown } = await this.#reopen({ isFull: false });
     const target = await this.#chooseTarget(client, shown);
-    const resuming = client.send("POST", "/resume", { body: resumeBody(target) });
+    const body = JSON.stringify({ at: target.at });
+    const resuming = client.send("POST", "/resume", { body });
     await delay(this.#paces.resume.within(this.#random));
     await this.#end();
     const answer = await resuming;
@@ -239,24 +245,17 @@ class KillRun implements AsyncDisposable {
 
   async #chooseTarget(client: JobClient, { head }: ShownJob): Promise<Target> {
     const published = this.#checkpoints.filter(({ uuid }) => uuid !== undefined);
-    switch (this.#random.pick(["tail", "latest", "uuid"])) {
-      case "tail":
-        return "tail";
-      case "latest":
-        return head === null ? "nothing" : await showCheckpoint(client, head);
-      default:
-        return published.length === 0
-          ? "tail"
-          : await showCheckpoint(client, this.#random.pick(published).uuid!);
-    }
+    const at = this.#random.pick(["tail", "latest", "uuid"]);
+    if (at === "tail" || published.length === 0) return { at: "tail" };
+    const uuid = at === "latest" ? head : this.#random.pick(published).uuid!;
+    if (uuid === null) return { at: "latest" };
+    const checkpoint = await showCheckpoint(client, uuid);
+    return { at: at === "latest" ? at : uuid, checkpoint };
   }
 
   async #resume(client: JobClient, target: Target): Promise<void> {
     const startedMs = performance.now();
-    const resumed = jsonOf<Resumed>(
-      await client.send("POST", "/resume", { body: resumeBody(target) }),
-      `resume at ${resumeBody(target)}`,
-    );
+    const resumed = await client.ask<Resumed>("POST", "/resume", { at: target.at });
     this.#paces.resume.note(performance.now() - startedMs);
     this.#report.resumes++;
     this.#rewind(target, resumed);
@@ -265,24 +264,21 @@ class KillRun implements AsyncDisposable {
   /** Takes in where a resume says that the writers are. */
   #rewind(target: Target, resumed: Resumed): void {
     assert.equal(resumed.run, this.#run + 1, "run after the resume");
-    if (target === "nothing") assert.equal(resumed.checkpoint, null);
-    else if (target !== "tail") assert.equal(resumed.checkpoint?.uuid, target.uuid);
+    if (target.at !== "tail") assert.equal(resumed.checkpoint?.uuid, target.checkpoint?.uuid);
     this.#goTo(target);
     for (const { writer, sent } of this.#histories) {
       assert.equal(positionOf(resumed.writers, writer), sent, `position of ${writer} after resume`);
     }
   }
 
-  #goTo(target: Target): void {
+  #goTo({ at, checkpoint }: Target): void {
     this.#run++;
     this.#branch++;
-    const asked = typeof target === "string"
-      ? undefined
-      : this.#checkpoints.find(({ uuid }) => uuid === target.uuid);
+    const asked = this.#checkpoints.find(({ uuid }) => uuid === checkpoint?.uuid);
     for (const [index, history] of this.#histories.entries()) {
-      if (target === "tail") history.rewind(history.acknowledged);
-      else if (target === "nothing") history.rewind(0);
-      else history.rewind(positionOf(target.writers, history.writer), asked!.most[index]);
+      if (at === "tail") history.rewind(history.acknowledged);
+      else if (checkpoint === undefined) history.rewind(0);
+      else history.rewind(positionOf(checkpoint.writers, history.writer), asked!.most[index]);
     }
   }
 
@@ -294,9 +290,4 @@ class KillRun implements AsyncDisposable {
     this.#goTo(target);
     this.#report.resumesKept++;
   }
-}
-
-function resumeBody(target: Target): string {
-  if (target === "tail") return JSON.stringify({ at: "tail" });
-  return JSON.stringify({ at: target === "nothing" ? "latest" : target.uuid });
 }

@@ -16,9 +16,9 @@ import type { KeyGroupRange } from "./types.ts";
 import type { ChangeFileLog } from "./upload/change_file_log.ts";
 import type { Ports } from "./port/ports.ts";
 import type { Deleter } from "./upload/deleter.ts";
-import { directScheduler } from "./upload/direct_scheduler.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
 import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
+import { schedulerFromConfig } from "./upload/scheduler_from_config.ts";
 import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
 import { UploadThrottle } from "./upload/upload_throttle.ts";
@@ -64,20 +64,23 @@ export class JobRun implements WriterContext {
     this.readStored = options.readStored;
     this.changeBytesMax = settings.changeBytesMax;
     this.preemptivePersistBytes = settings.preemptivePersistBytes;
+    const metrics = new UploadMetrics(ports.metrics, options.job);
     this.throttle = new UploadThrottle(
       settings.inFlightBytesMax,
       settings.inFlightBytesMax + settings.preemptivePersistBytes,
+      { onShortage: () => this.relieve(), waits: { clock: ports.clock, metrics } },
     );
     // Nothing is deleted yet: what nobody needs any more stays in the store.
     const deleter: Deleter = {
       discard: (keys) => ports.logger.log("debug", "Nobody needs these files", { keys }),
     };
     this.registry = new TaskChangelogRegistry(deleter);
-    const metrics = new UploadMetrics(ports.metrics, options.job);
     const components = { clock: ports.clock, metrics, registry: this.registry };
-    this.scheduler = directScheduler(
-      new StateChangeFsUploader(this.log, () => this.checkOwner(), components),
-    );
+    this.scheduler = schedulerFromConfig(options.job, settings, {
+      ...ports,
+      uploader: new StateChangeFsUploader(this.log, () => this.checkOwner(), components),
+      throttle: this.throttle,
+    });
     for (const end of options.start.values()) this.#begin(end);
   }
 
@@ -156,8 +159,9 @@ export class JobRun implements WriterContext {
   }
 
   relieve(): void {
-    if (this.scheduler.isUploading) return;
+    if (this.scheduler.isUploading || !this.isRunning) return;
     for (const writer of this.#writers.values()) writer.upload();
+    this.scheduler.flush();
   }
 
   /** Rolls every writer over, in one synchronous step. */
@@ -168,7 +172,10 @@ export class JobRun implements WriterContext {
 
   /** Makes everything that was appended durable. */
   async persistAll(): Promise<void> {
-    await Promise.all([...this.#writers.values()].map((writer) => writer.makeDurable()));
+    const durable = Promise.all([...this.#writers.values()].map((writer) => writer.makeDurable()));
+    // Everything is there: nothing else is worth a wait.
+    this.scheduler.flush();
+    await durable;
   }
 
   /** A checkpoint at this position was published. */

@@ -11,7 +11,7 @@ import {
   MIB,
 } from "./limits.ts";
 
-/** How a store is opened and how it works. Every size is in bytes. */
+/** How a store is opened and how it works. Names end in their unit. `docs/SETTINGS.md` lists where they come from. */
 export interface StoreSettings {
   /** `own`: jobs are opened for writing; `read`: nothing is ever written. @default "own" */
   mode: "own" | "read";
@@ -34,6 +34,39 @@ export interface StoreSettings {
    * what would pass the limit by more than `preemptivePersistBytes` is refused. @default 104857600
    */
   inFlightBytesMax: number;
+  /**
+   * Milliseconds that a persist waits for others, so that one upload serves all: from the first of them on. 0: none;
+   * those of one turn of the event loop, and those that come while an upload is running, still share one. @default 10
+   */
+  persistDelayMs: number;
+  /** Waiting bytes that are uploaded without waiting any longer; an upload ends there. @default 10485760 */
+  persistSizeThresholdBytes: number;
+  /**
+   * Attempts to upload that run at once, hung ones included. A change file takes one at a time all the same.
+   * @default 5
+   */
+  uploadConcurrencyMax: number;
+  /**
+   * Whether an upload that failed is tried again: never, after the same delay each time, or after delays that grow,
+   * each drawn evenly up to its bound. @default "fixed"
+   */
+  uploadRetryPolicy: "none" | "fixed" | "exponential";
+  /** Milliseconds that an attempt may take; 0: as long as it takes. Not for policy `none`. @default 30000 */
+  uploadTimeoutMs: number;
+  /** Attempts of an upload, the first included. Not for policy `none`. @default 3 */
+  uploadAttemptsMax: number;
+  /** Milliseconds between a failure and the next attempt; for `exponential` the first bound. @default 500 */
+  uploadRetryDelayMs: number;
+  /** Milliseconds after the first attempt at which none begins any more. For `exponential`. @default 120000 */
+  uploadDeadlineMs: number;
+  /** Files that are deleted at once. @default 4 */
+  discardConcurrencyMax: number;
+  /** Bytes that are gathered for one write to a change file. @default 1048576 */
+  uploadBufferBytes: number;
+  /** Milliseconds after which a change file ends and the next one begins, when something is uploaded. @default 600000 */
+  changeFileAgeMsMax: number;
+  /** Folder for a second copy of change files, from which a restore reads first; null: none. @default null */
+  localRecoveryPath: string | null;
 }
 
 /** The settings' defaults. */
@@ -47,7 +80,23 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   changeFileBytesMax: CHANGE_FILE_BYTES_MAX,
   preemptivePersistBytes: 5 * MIB,
   inFlightBytesMax: 100 * MIB,
+  persistDelayMs: 10,
+  persistSizeThresholdBytes: 10 * MIB,
+  uploadConcurrencyMax: 5,
+  uploadRetryPolicy: "fixed",
+  uploadTimeoutMs: 30_000,
+  uploadAttemptsMax: 3,
+  uploadRetryDelayMs: 500,
+  uploadDeadlineMs: 120_000,
+  discardConcurrencyMax: 4,
+  uploadBufferBytes: MIB,
+  changeFileAgeMsMax: 600_000,
+  localRecoveryPath: null,
 });
+
+/** The longest that timers of every runtime can wait. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+const COUNT_AT_ONCE_MAX = 1000;
 
 const CHOICES: { readonly [Name in keyof StoreSettings]?: readonly StoreSettings[Name][] } = {
   mode: ["own", "read"],
@@ -55,14 +104,37 @@ const CHOICES: { readonly [Name in keyof StoreSettings]?: readonly StoreSettings
   fileSystem: ["auto", "node", "deno", "bun"],
   compression: ["lz4", "none"],
   blockBytes: [BLOCK_BYTES_MIN, BLOCK_BYTES_DEFAULT, MIB, BLOCK_BYTES_MAX],
+  uploadRetryPolicy: ["none", "fixed", "exponential"],
 };
 
-const RANGES: { readonly [Name in keyof StoreSettings]?: readonly [min: number, max: number] } = {
-  changeBytesMax: [1, CHANGE_BYTES_MAX],
-  changeFileBytesMax: [1, CHANGE_FILE_BYTES_MAX],
-  preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX],
-  inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER],
+const BYTES = "a whole number of bytes";
+const MS = "a whole number of milliseconds";
+const COUNT = "a whole number";
+
+type Range = readonly [min: number, max: number, kind: string];
+
+const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
+  changeBytesMax: [1, CHANGE_BYTES_MAX, BYTES],
+  changeFileBytesMax: [1, CHANGE_FILE_BYTES_MAX, BYTES],
+  preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
+  inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER, BYTES],
+  persistDelayMs: [0, DELAY_MS_MAX, MS],
+  persistSizeThresholdBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
+  uploadConcurrencyMax: [1, COUNT_AT_ONCE_MAX, COUNT],
+  uploadTimeoutMs: [0, DELAY_MS_MAX, MS],
+  uploadAttemptsMax: [1, COUNT_AT_ONCE_MAX, COUNT],
+  uploadRetryDelayMs: [0, DELAY_MS_MAX, MS],
+  uploadDeadlineMs: [0, DELAY_MS_MAX, MS],
+  discardConcurrencyMax: [1, COUNT_AT_ONCE_MAX, COUNT],
+  uploadBufferBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
+  changeFileAgeMsMax: [1, DELAY_MS_MAX, MS],
 };
+
+/** Settings of which the first may not be above the second. */
+const NOT_ABOVE: readonly (readonly [keyof StoreSettings, keyof StoreSettings])[] = [
+  ["preemptivePersistBytes", "inFlightBytesMax"],
+  ["persistSizeThresholdBytes", "inFlightBytesMax"],
+];
 
 /**
  * Fills in the defaults and checks every setting, alone and against the others.
@@ -85,10 +157,12 @@ export function resolveSettings(input: Partial<StoreSettings> = {}): StoreSettin
     checkSetting(name as keyof StoreSettings, value);
     Object.assign(settings, { [name]: value });
   }
-  if (settings.preemptivePersistBytes > settings.inFlightBytesMax) {
-    throw new RangeError(
-      `Settings do not go together: preemptivePersistBytes ${settings.preemptivePersistBytes} is above inFlightBytesMax ${settings.inFlightBytesMax}`,
-    );
+  for (const [low, high] of NOT_ABOVE) {
+    if (settings[low]! > settings[high]!) {
+      throw new RangeError(
+        `Settings do not go together: ${low} ${settings[low]} is above ${high} ${settings[high]}`,
+      );
+    }
   }
   return settings;
 }
@@ -101,13 +175,20 @@ function checkSetting(name: keyof StoreSettings, value: unknown): void {
       `Setting ${name} is ${JSON.stringify(value)}: wants one of ${choices.join(", ")}`,
     );
   }
-  const [min, max] = RANGES[name]!;
+  if (name === "localRecoveryPath") {
+    checkPath(name, value);
+    return;
+  }
+  const [min, max, kind] = RANGES[name]!;
   if (typeof value !== "number") {
-    throw new TypeError(`Setting ${name} is ${JSON.stringify(value)}: wants a number of bytes`);
+    throw new TypeError(`Setting ${name} is ${JSON.stringify(value)}: wants ${kind}`);
   }
   if (!Number.isSafeInteger(value) || value < min || value > max) {
-    throw new RangeError(
-      `Setting ${name} is ${value}: wants a whole number of bytes from ${min} to ${max}`,
-    );
+    throw new RangeError(`Setting ${name} is ${value}: wants ${kind} from ${min} to ${max}`);
   }
+}
+
+function checkPath(name: keyof StoreSettings, value: unknown): void {
+  if (value === null || (typeof value === "string" && value !== "")) return;
+  throw new TypeError(`Setting ${name} is ${JSON.stringify(value)}: wants a folder, or null`);
 }

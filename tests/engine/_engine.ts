@@ -62,6 +62,9 @@ export interface Engine {
   readonly ports: Surroundings;
 }
 
+/** No test waits for time that nobody moves on. */
+export const AT_ONCE: Partial<StoreSettings> = { persistDelayMs: 0, uploadRetryPolicy: "none" };
+
 let processes = 0;
 
 /** Opens a store the way a new process does. */
@@ -71,7 +74,7 @@ export async function openEngine(
 ): Promise<Engine> {
   const ports = new Surroundings(++processes);
   const backend = new FaultyBackend(objects);
-  const store = await OpenStore.open(backend, resolveSettings(settings), ports);
+  const store = await OpenStore.open(backend, resolveSettings({ ...AT_ONCE, ...settings }), ports);
   return { store, backend, ports };
 }
 

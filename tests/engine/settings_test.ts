@@ -61,11 +61,20 @@ describe("resolveSettings", () => {
   }
 
   test("refuses a pre-emptive persist that memory could never hold, and names both", () => {
-    const input = { preemptivePersistBytes: 11, inFlightBytesMax: 10 };
-    assert.throws(() => resolveSettings(input), {
+    const input = { persistSizeThresholdBytes: 1, inFlightBytesMax: 10 };
+    assert.throws(() => resolveSettings({ ...input, preemptivePersistBytes: 11 }), {
       name: "RangeError",
       message: /preemptivePersistBytes 11.*inFlightBytesMax 10/,
     });
     assert.doesNotThrow(() => resolveSettings({ ...input, preemptivePersistBytes: 10 }));
+  });
+
+  test("refuses a size threshold that memory could never hold, and names both", () => {
+    const input = { preemptivePersistBytes: 1, inFlightBytesMax: 10 };
+    assert.throws(() => resolveSettings({ ...input, persistSizeThresholdBytes: 11 }), {
+      name: "RangeError",
+      message: /persistSizeThresholdBytes 11.*inFlightBytesMax 10/,
+    });
+    assert.doesNotThrow(() => resolveSettings({ ...input, persistSizeThresholdBytes: 10 }));
   });
 });

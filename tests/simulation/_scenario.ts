@@ -22,8 +22,12 @@ export const WRITERS = ["left", "right"] as const;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Small, so that a scenario has several files and blocks. */
-const SETTINGS: Partial<StoreSettings> = { changeFileBytesMax: 2048 };
+/** Small, so that a scenario has several files and blocks; nothing waits for time that nobody moves on. */
+const SETTINGS: Partial<StoreSettings> = {
+  changeFileBytesMax: 2048,
+  persistDelayMs: 0,
+  uploadRetryPolicy: "none",
+};
 
 /** Opens a store as a new process would. */
 export function openOn(disk: ForgettingDisk, seed: number): Promise<Store> {

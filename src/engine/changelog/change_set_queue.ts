@@ -70,6 +70,7 @@ export class ChangeSetQueue {
       sets,
       (results) => this.#uploaded(results),
       (sequenceNumbers, error) => this.#failed(sequenceNumbers, error),
+      { isAdmitted: true },
     );
     this.#owner.scheduler.upload(task);
   }

@@ -8,11 +8,12 @@
 import { TidemarkError } from "../errors.ts";
 import type { Clock, Timer } from "../port/clock.ts";
 import type { Logger } from "../port/logger.ts";
+import { BatchUploads } from "./_batch_uploads.ts";
 import { type SchedulerTask, TaskLedger } from "./_task_ledger.ts";
 import { toUploadError } from "./_upload_error.ts";
 import { UploadQueue } from "./_upload_queue.ts";
-import { isTimeout, type RetryPolicy } from "./retry_policy.ts";
-import type { Attempt, RetryingExecutor } from "./retrying_executor.ts";
+import type { RetryPolicy } from "./retry_policy.ts";
+import type { RetryingExecutor } from "./retrying_executor.ts";
 import type { SchedulerCloseOptions, StateChangeUploadScheduler } from "./scheduler.ts";
 import type { UploadMetrics } from "./upload_metrics.ts";
 import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
@@ -51,12 +52,14 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   readonly #uploader: StateChangeUploader;
   readonly #components: BatchingSchedulerComponents;
   readonly #throttle: UploadThrottle;
-  readonly #uploadsMax: number;
+  readonly #uploads: BatchUploads;
+  /** Uploads that may run at once. */
+  readonly #runningMax: number;
   readonly #queue: UploadQueue<SchedulerTask>;
   readonly #tasks: TaskLedger;
   readonly #abort = new AbortController();
   readonly #hideGauges: () => void;
-  #uploads = 0;
+  #runningCount = 0;
   #timer: Timer | undefined;
   /** An upload is about to begin, once everything of this turn has been handed over. */
   #isBeginning = false;
@@ -80,7 +83,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#throttle = components.throttle ??
       new UploadThrottle(inFlightBytesMax, inFlightBytesMax, { waits: { clock, metrics } });
     this.#tasks = new TaskLedger(this.#throttle, logger);
-    this.#uploadsMax = uploader.canOverlap ? executor.attemptsInFlightMax : 1;
+    this.#uploads = new BatchUploads(uploader, components, this.#abort.signal);
+    this.#runningMax = uploader.canOverlap ? executor.attemptsInFlightMax : 1;
     this.#queue = new UploadQueue({
       delayMs: persistDelayMs,
       thresholdBytes: persistSizeThresholdBytes,
@@ -97,7 +101,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   }
 
   get isUploading(): boolean {
-    return this.#uploads > 0 || this.#isBeginning;
+    return this.#runningCount > 0 || this.#isBeginning;
   }
 
   upload(task: UploadTask): void {
@@ -186,7 +190,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
 
   /** Begins an upload when one is due and may run; else sees to it that it will. */
   #arrange(): void {
-    if (this.#isBeginning || this.#uploads >= this.#uploadsMax) return;
+    if (this.#isBeginning || this.#runningCount >= this.#runningMax) return;
     const { clock } = this.#components;
     const dueInMs = this.#queue.dueInMs(clock.monotonicMs());
     if (dueInMs === undefined) return;
@@ -212,54 +216,21 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   }
 
   async #upload(batch: readonly SchedulerTask[]): Promise<void> {
-    const { metrics } = this.#components;
-    this.#uploads += 1;
-    metrics.uploadBatchSizes.record(batch.length);
-    const tasks = batch.map(({ task }) => task);
+    this.#runningCount += 1;
     let result: UploadTasksResult | undefined;
     let failure: unknown;
     try {
-      result = await this.#execute(tasks);
+      result = await this.#uploads.upload(batch.map(({ task }) => task));
     } catch (error) {
       failure = error;
     }
     // Whoever is told finds the place of this upload free.
-    this.#uploads -= 1;
+    this.#runningCount -= 1;
     for (const taken of batch) {
       if (result === undefined) this.#tasks.fail(taken, toUploadError(failure));
       else this.#tasks.settleBy(taken, result);
     }
     this.#arrange();
-  }
-
-  #execute(tasks: readonly UploadTask[]): Promise<UploadTasksResult> {
-    const { executor, retryPolicy, logger, metrics } = this.#components;
-    return executor.execute((attempt) => this.#attempt(tasks, attempt), retryPolicy, {
-      overlapping: this.#uploader.canOverlap,
-      onLoser: (result) => this.#uploader.discard?.(result),
-      signal: this.#abort.signal,
-      onFailure: (attempt, error) => {
-        (isTimeout(error) ? metrics.uploadTimeouts : metrics.uploadFailures).add();
-        logger.log("warning", "An attempt to upload failed", {
-          attempt,
-          tasks: tasks.length,
-          error,
-        });
-      },
-      onSuccess: (attempt, attempts) => {
-        metrics.attemptsPerUpload.record(attempt);
-        metrics.totalAttemptsPerUpload.record(attempts);
-      },
-    });
-  }
-
-  async #attempt(tasks: readonly UploadTask[], { signal }: Attempt): Promise<UploadTasksResult> {
-    const { clock, metrics } = this.#components;
-    const startMs = clock.monotonicMs();
-    metrics.uploadRequests.add();
-    const result = await this.#uploader.upload(tasks, { signal });
-    metrics.uploadLatencies.record((clock.monotonicMs() - startMs) / 1000);
-    return result;
   }
 }
 

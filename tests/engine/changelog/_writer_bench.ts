@@ -20,6 +20,7 @@ export function textsOf(set: ChangeSet): string[] {
 /** A scheduler that keeps its tasks until it is told what became of them. */
 export class ManualScheduler implements StateChangeUploadScheduler {
   readonly tasks: UploadTask[] = [];
+  readonly availability = { isAvailable: () => true, whenAvailable: () => Promise.resolve() };
   isUploading = false;
 
   upload(task: UploadTask): void {
@@ -30,8 +31,14 @@ export class ManualScheduler implements StateChangeUploadScheduler {
     return Promise.resolve();
   }
 
+  flush(): void {}
+
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   /** Sequence numbers of every task. */

@@ -1,0 +1,84 @@
+/**
+ * Uploads one batch, with retries.
+ * Owns: what an attempt is, and that an uploader which can't overlap has one call at a time, a hung one included.
+ * Does not own: when, tasks, whether to try again.
+ * @module
+ */
+import type { Logger } from "../port/logger.ts";
+import { Slots } from "./_slots.ts";
+import { isTimeout, type RetryPolicy } from "./retry_policy.ts";
+import type { RetryingExecutor } from "./retrying_executor.ts";
+import type { UploadMetrics } from "./upload_metrics.ts";
+import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
+import type { StateChangeUploader } from "./uploader.ts";
+
+/** What uploads need. */
+export interface BatchUploadsComponents {
+  readonly executor: RetryingExecutor;
+  readonly retryPolicy: RetryPolicy;
+  readonly logger: Logger;
+  readonly metrics: UploadMetrics;
+}
+
+/** Uploads batches. */
+export class BatchUploads {
+  readonly #uploader: StateChangeUploader;
+  readonly #components: BatchUploadsComponents;
+  readonly #signal: AbortSignal;
+  readonly #turns = new Slots(1);
+
+  /** @param signal Gives every upload up. */
+  constructor(
+    uploader: StateChangeUploader,
+    components: BatchUploadsComponents,
+    signal: AbortSignal,
+  ) {
+    this.#uploader = uploader;
+    this.#components = components;
+    this.#signal = signal;
+  }
+
+  /** Uploads a batch. @throws What its last attempt failed with. */
+  upload(tasks: readonly UploadTask[]): Promise<UploadTasksResult> {
+    const { executor, retryPolicy, metrics } = this.#components;
+    metrics.uploadBatchSizes.record(tasks.length);
+    return executor.execute(({ signal }) => this.#attempt(tasks, signal), retryPolicy, {
+      overlapping: this.#uploader.canOverlap,
+      onLoser: (result) => this.#uploader.discard?.(result),
+      signal: this.#signal,
+      onFailure: (attempt, error) => this.#failed(tasks, attempt, error),
+      onSuccess: (attempt, attempts) => {
+        metrics.attemptsPerUpload.record(attempt);
+        metrics.totalAttemptsPerUpload.record(attempts);
+      },
+    });
+  }
+
+  async #attempt(tasks: readonly UploadTask[], signal: AbortSignal): Promise<UploadTasksResult> {
+    if (this.#uploader.canOverlap) return await this.#uploader.upload(tasks, { signal });
+    if (this.#turns.used > 0) await this.#turn(signal);
+    else this.#turns.request(() => {});
+    try {
+      return await this.#uploader.upload(tasks, { signal });
+    } finally {
+      this.#turns.release();
+    }
+  }
+
+  /** Waits until a call that was given up has ended. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const leave = this.#turns.request(resolve);
+      signal.addEventListener("abort", () => (leave(), reject(signal.reason)), { once: true });
+    });
+    if (!signal.aborted) return;
+    this.#turns.release();
+    throw signal.reason;
+  }
+
+  #failed(tasks: readonly UploadTask[], attempt: number, error: unknown): void {
+    const { logger, metrics } = this.#components;
+    (isTimeout(error) ? metrics.uploadTimeouts : metrics.uploadFailures).add();
+    logger.log("warning", "An attempt to upload failed", { attempt, tasks: tasks.length, error });
+  }
+}

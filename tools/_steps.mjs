@@ -62,6 +62,7 @@ function exampleStep(root, reports) {
       "test",
       "-A",
       "--doc",
+      `--preload=${join(root, "tools/strict_assert.mjs")}`,
       "--reporter=dot",
       `--junit-path=${join(root, reports, "examples.xml")}`,
       ...pages.filter((path) => hasExample(root, path)).map((path) => join(root, path)),

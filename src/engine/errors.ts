@@ -4,7 +4,30 @@
  * @module
  */
 
-/** What a caller can do about an error. */
+/**
+ * What a caller can do about an error. The HTTP status and the exit code of the command line follow from it.
+ *
+ * - `invalid`: correct the call; it can't succeed as it is
+ * - `not-found`: name something that is there, or create it
+ * - `conflict`: look at what is there, then decide
+ * - `fenced`: stop; a newer owner or run has taken over
+ * - `unavailable`: try again later
+ * - `storage-full`: make room; the store goes on by itself
+ * - `corrupt`: keep the store as it is, and restore from what verifies
+ * - `closed`: open it again
+ * - `internal`: report it
+ *
+ * @example
+ * ```ts
+ * import { type ErrorKind, TidemarkError } from "@tidemark/tidemark";
+ *
+ * function isWorthAWait(error: unknown): boolean {
+ *   const patient: readonly ErrorKind[] = ["unavailable", "storage-full"];
+ *   return error instanceof TidemarkError && patient.includes(error.kind);
+ * }
+ * console.assert(isWorthAWait(new TidemarkError("backpressure", "Cannot append now")));
+ * ```
+ */
 export type ErrorKind =
   | "invalid"
   | "not-found"
@@ -16,10 +39,75 @@ export type ErrorKind =
   | "closed"
   | "internal";
 
-/** Whether the action took effect. `unknown`: the answer was lost, and reading back could not decide. */
+/**
+ * Whether the action took effect. `unknown`: the answer was lost, and reading back could not decide. An append of
+ * unknown outcome is repeated at its offset; it is taken once.
+ *
+ * @example
+ * ```ts
+ * import { type Outcome, TidemarkError } from "@tidemark/tidemark";
+ *
+ * const error = new TidemarkError("storage-unavailable", "Cannot sync", { outcome: "unknown" });
+ * const outcome: Outcome = error.outcome;
+ * console.assert(outcome !== "applied" && outcome !== "not-applied");
+ * ```
+ */
 export type Outcome = "applied" | "not-applied" | "unknown";
 
-const KIND_OF = {
+/**
+ * Every error code. A code is stable; `docs/ERRORS.md` says what each means and what to do about it.
+ *
+ * @example
+ * ```ts
+ * import { type ErrorCode, openStore, TidemarkError } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const wanted: ErrorCode = "job-not-found";
+ * const code = await store.reader("orders").then(() => "none", (error: TidemarkError) => error.code);
+ * console.assert(code === wanted);
+ * ```
+ */
+export type ErrorCode =
+  | "invalid-name"
+  | "invalid-change"
+  | "invalid-request"
+  | "change-too-large"
+  | "unsupported-format"
+  | "unsupported-file-system"
+  | "symbolic-link"
+  | "not-a-store"
+  | "read-only"
+  | "truncated"
+  | "store-not-found"
+  | "job-not-found"
+  | "writer-not-found"
+  | "checkpoint-not-found"
+  | "object-not-found"
+  | "snapshot-expired"
+  | "object-exists"
+  | "job-busy"
+  | "settings-conflict"
+  | "fingerprint-mismatch"
+  | "offset-conflict"
+  | "offset-mismatch"
+  | "run-required"
+  | "too-many-checkpoints"
+  | "fenced"
+  | "backpressure"
+  | "storage-unavailable"
+  | "storage-denied"
+  | "server-unreachable"
+  | "listen-failed"
+  | "aborted"
+  | "storage-full"
+  | "corrupt"
+  | "catalog-lost"
+  | "changes-lost"
+  | "closed"
+  | "internal";
+
+/** Every error code with its kind, for tables and for total maps. */
+export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "invalid-name": "invalid",
   "invalid-change": "invalid",
   "invalid-request": "invalid",
@@ -57,10 +145,7 @@ const KIND_OF = {
   "changes-lost": "corrupt",
   "closed": "closed",
   "internal": "internal",
-} as const satisfies Record<string, ErrorKind>;
-
-/** Every error code; stable, listed in `docs/ERRORS.md`. */
-export type ErrorCode = keyof typeof KIND_OF;
+};
 
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "backpressure",
@@ -71,7 +156,22 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "snapshot-expired",
 ]);
 
-/** What an error carries besides its code and message. */
+/**
+ * What an error carries besides its code and message.
+ *
+ * @example
+ * ```ts
+ * import { TidemarkError, type TidemarkErrorOptions } from "@tidemark/tidemark";
+ *
+ * const options: TidemarkErrorOptions = {
+ *   outcome: "unknown",
+ *   details: { key: "jobs/orders/LOCK" },
+ *   cause: new Error("EIO"),
+ * };
+ * const error = new TidemarkError("storage-unavailable", "Cannot write", options);
+ * console.assert(error.details.key === "jobs/orders/LOCK" && error.cause === options.cause);
+ * ```
+ */
 export interface TidemarkErrorOptions {
   /** Whether the action took effect. @default "not-applied" */
   outcome?: Outcome;
@@ -82,7 +182,8 @@ export interface TidemarkErrorOptions {
 }
 
 /**
- * An operating error of the engine. Misuse of the interface is a `TypeError` or a `RangeError` instead.
+ * An operating error of the engine. Misuse of the interface is a `TypeError` or a `RangeError` instead. The message
+ * names the action, the object, what was found and wanted, and the next step; programs go by `code` and `kind`.
  *
  * @example
  * ```ts
@@ -93,7 +194,8 @@ export interface TidemarkErrorOptions {
  * ```
  */
 export class TidemarkError extends Error {
-  override readonly name = "TidemarkError";
+  /** Tells the class where `instanceof` can't. */
+  override readonly name: "TidemarkError" = "TidemarkError";
   /** What happened; stable. */
   readonly code: ErrorCode;
   /** Whether the action took effect. */
@@ -101,6 +203,13 @@ export class TidemarkError extends Error {
   /** Facts for programs. */
   readonly details: Readonly<Record<string, unknown>>;
 
+  /**
+   * Makes an error; what goes wrong in a backend of your own is thrown as one, too.
+   *
+   * @param code What happened.
+   * @param message The action, the object, what was found and wanted, the next step.
+   * @param options Outcome, details and cause. @default {}
+   */
   constructor(code: ErrorCode, message: string, options: TidemarkErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
@@ -110,7 +219,7 @@ export class TidemarkError extends Error {
 
   /** What a caller can do about it. */
   get kind(): ErrorKind {
-    return KIND_OF[this.code];
+    return ERROR_KINDS[this.code];
   }
 
   /** Whether the same call may succeed later without anything else being done. */
@@ -118,9 +227,6 @@ export class TidemarkError extends Error {
     return RETRYABLE.has(this.code);
   }
 }
-
-/** Every error code with its kind, for tables and for total maps. */
-export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = KIND_OF;
 
 /** Whether `error` is a {@link TidemarkError} with this code. */
 export function hasCode(error: unknown, code: ErrorCode): error is TidemarkError {

@@ -1,6 +1,7 @@
 /** Change files as a test wants them, and a scan of the tail that they make. @module */
 import { scanTail, type TailScanOptions } from "../../../src/engine/changelog/tail_scan.ts";
 import type { NeededFile, Tail, WriterEnd } from "../../../src/engine/changelog/tail.ts";
+import { endToManifest } from "../../../src/engine/changelog/writer_end.ts";
 import type { AdoptedBody } from "../../../src/engine/format/adopted.ts";
 import type { Batch, Predecessor } from "../../../src/engine/format/change_file.ts";
 import { ChangeFileEncoder } from "../../../src/engine/format/change_file_encoder.ts";
@@ -169,7 +170,7 @@ export class TailBench {
           indexHash: indexHash.toString(16).padStart(16, "0"),
         }
       )),
-      writers: writers.map((one) => ({ ...one, baseSequenceNumber: 0, baseOffset: 0 })),
+      writers: writers.map(endToManifest),
       metadata: null,
     };
   }

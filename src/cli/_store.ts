@@ -1,7 +1,7 @@
 /** The store that the options name. */
 import type { Store } from "../engine/types.ts";
-import type { StoreSettings } from "../engine/settings.ts";
 import { ConsoleLogger } from "../runtime/console_logger.ts";
+import type { OpenStoreOptions } from "../runtime/open_store.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
 /** Where the store is when nothing says so. */
@@ -23,12 +23,12 @@ export const TAKE_OVER_OPTION: CommandOption = {
 /** Opens the store that the options name, and says so when that made it. */
 export async function openNamedStore(
   context: CommandContext,
-  settings: Partial<StoreSettings>,
+  given: OpenStoreOptions,
 ): Promise<Store> {
   const { io, options, report } = context;
   const folder = options.text("store") ?? io.env.TIDEMARK_STORE ?? DEFAULT_STORE;
   const logger = new ConsoleLogger("warning");
-  const store = await context.openStore(io.absolutePath(folder), { ...settings, logger });
+  const store = await context.openStore(io.absolutePath(folder), { ...given, logger });
   if (store.isNew) report.note(`Created store ${store.location}`);
   return store;
 }

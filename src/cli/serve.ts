@@ -3,8 +3,10 @@
  * @module
  */
 import { createApp } from "../http/app.ts";
+import { PrometheusMetrics } from "../http/metrics.ts";
 import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { HttpServer } from "../runtime/http_server.ts";
+import { observeProcess } from "../runtime/process_metrics.ts";
 import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
 import { StopRequest } from "./_stop_request.ts";
 import { UsageError } from "./_usage_error.ts";
@@ -49,13 +51,16 @@ async function run(context: CommandContext): Promise<number> {
   if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
   const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
   const stop = new StopRequest(io);
+  const metrics = new PrometheusMetrics();
+  const processMetrics = observeProcess(metrics);
   try {
-    await using store = await openNamedStore(context, { mode: "own", create: true });
+    await using store = await openNamedStore(context, { mode: "own", create: true, metrics });
     const app = createApp(store, {
       bodyBytesMax,
       takeOver: options.flag("take-over"),
       isDraining: () => stop.signal !== undefined,
       logger: new ConsoleLogger("warning"),
+      metrics,
     });
     const server = await io.serve((request) => app.fetch(request), address);
     await announce(context, server, store.location);
@@ -64,6 +69,7 @@ async function run(context: CommandContext): Promise<number> {
     await server.close(shutdownMsMax);
   } finally {
     stop.ignore();
+    processMetrics.close();
   }
   report.note("Closed: everything acknowledged is durable");
   return EXIT_OK;

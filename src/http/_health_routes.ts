@@ -1,15 +1,27 @@
-/** Whether the process lives, and whether it takes requests. */
+/** Whether the process lives, whether it takes requests, and what it counts. */
+import { EXPOSITION_MEDIA_TYPE } from "./_exposition.ts";
 import type { Route, RouteRequest } from "./_route.ts";
 import { jsonResponse } from "./json.ts";
+import { RequestError } from "./problem.ts";
 
 /** Routes for whoever watches the process. */
 export const HEALTH_ROUTES: readonly Route[] = [
   { method: "GET", path: "/healthz", handle: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", handle: readiness },
+  { method: "GET", path: "/metrics", handle: metrics },
 ];
 
 function readiness(request: RouteRequest): Response {
   const { store, isDraining } = request.services;
   if (isDraining()) return jsonResponse({ status: "closing" }, 503, { "retry-after": "1" });
   return jsonResponse({ status: "ready", store: store.id });
+}
+
+function metrics(request: RouteRequest): Response {
+  const { metrics } = request.services;
+  if (metrics === undefined) {
+    throw new RequestError(404, "Cannot answer metrics: this app was made without a registry");
+  }
+  const headers = { "content-type": EXPOSITION_MEDIA_TYPE, "cache-control": "no-store" };
+  return new Response(metrics.render(), { headers });
 }

@@ -4,6 +4,7 @@ import type * as v from "valibot";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
 import { type BodyBudget, type HeldBody, readBody } from "./_body.ts";
 import { check } from "./_requests.ts";
+import type { PrometheusMetrics } from "./metrics.ts";
 import { RequestError } from "./problem.ts";
 
 /** Largest JSON body; user metadata of a checkpoint is at most 64 KiB. */
@@ -23,6 +24,7 @@ export interface RouteServices {
   readonly bodyBytesMax: number;
   readonly bodyBudget: BodyBudget;
   readonly isDraining: () => boolean;
+  readonly metrics: PrometheusMetrics | undefined;
 }
 
 /** Takes each job over once: whoever takes it from this process later is not robbed in turn. */

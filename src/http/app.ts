@@ -13,6 +13,7 @@ import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
 import { RouteRequest, type RouteServices, TakeOver } from "./_route.ts";
 import { ROUTES } from "./_routes.ts";
+import type { PrometheusMetrics } from "./metrics.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
 /** Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`. */
@@ -33,6 +34,8 @@ export interface HttpAppOptions {
   isDraining?: () => boolean;
   /** Told of every error that is not the client's. @default silent */
   logger?: Logger;
+  /** What `GET /metrics` answers; the store is to count there too. @default there is no such path */
+  metrics?: PrometheusMetrics;
 }
 
 /**
@@ -64,6 +67,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     bodyBytesMax,
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
     isDraining: options.isDraining ?? (() => false),
+    metrics: options.metrics,
   };
   const app = new Hono();
   addRoutes(app, services);

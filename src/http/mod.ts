@@ -3,3 +3,4 @@
  * @module
  */
 export { createApp, type HttpApp, type HttpAppOptions } from "./app.ts";
+export { PrometheusMetrics, type PrometheusMetricsOptions } from "./metrics.ts";

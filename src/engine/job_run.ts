@@ -14,6 +14,7 @@ import { checkName } from "./paths.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { KeyGroupRange } from "./types.ts";
 import type { ChangeFileLog } from "./upload/change_file_log.ts";
+import type { Clock, Timer } from "./port/clock.ts";
 import type { Ports } from "./port/ports.ts";
 import type { Deleter } from "./upload/deleter.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
@@ -22,6 +23,9 @@ import { schedulerFromConfig } from "./upload/scheduler_from_config.ts";
 import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
 import { UploadThrottle } from "./upload/upload_throttle.ts";
+
+/** How often uploads are tried again while memory is short. */
+const RELIEF_PERIOD_MS = 1000;
 
 /** What an epoch of a job is made of. */
 export interface JobRunOptions {
@@ -52,11 +56,14 @@ export class JobRun implements WriterContext {
   readonly readStored: WriterContext["readStored"];
   readonly #job: string;
   readonly #writers = new Map<string, ChangelogWriter>();
+  readonly #clock: Clock;
+  #reliefTimer: Timer | undefined;
   #ended: Error | undefined;
 
   constructor(options: JobRunOptions) {
     const { settings, ports } = options;
     this.#job = options.job;
+    this.#clock = ports.clock;
     this.owner = options.owner;
     this.run = options.run;
     this.log = options.log;
@@ -159,7 +166,13 @@ export class JobRun implements WriterContext {
   }
 
   relieve(): void {
-    if (this.scheduler.isUploading || !this.isRunning) return;
+    if (!this.isRunning) return;
+    // What failed is tried again as long as memory is short: else nobody might ever persist again.
+    this.#reliefTimer ??= this.#clock.schedule(RELIEF_PERIOD_MS, () => {
+      this.#reliefTimer = undefined;
+      if (!this.throttle.isAvailable()) this.relieve();
+    });
+    if (this.scheduler.isUploading) return;
     for (const writer of this.#writers.values()) writer.upload();
     this.scheduler.flush();
   }
@@ -201,6 +214,8 @@ export class JobRun implements WriterContext {
     const isFirst = this.#ended === undefined;
     this.#ended = reason;
     if (!isFirst) return;
+    this.#reliefTimer?.cancel();
+    this.throttle.close(reason);
     void this.scheduler.close({ mode: "abort", reason });
     for (const writer of this.#writers.values()) writer.end(reason);
   }

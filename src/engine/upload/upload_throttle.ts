@@ -31,6 +31,7 @@ export interface RequestUploadOptions {
 interface Request {
   readonly size: number;
   admit(): void;
+  refuse(reason: Error): void;
 }
 
 /**
@@ -64,6 +65,7 @@ export class UploadThrottle implements AvailabilityProvider {
   #refusedBytes = 0;
   #waiters: (() => void)[] = [];
   #isAsking = false;
+  #closed: Error | undefined;
 
   /**
    * @param softBytes Availability turns here.
@@ -100,8 +102,9 @@ export class UploadThrottle implements AvailabilityProvider {
     return this.#requests.size;
   }
 
-  /** Whether the soft limit is not reached, nobody waits, and what was refused would fit. */
+  /** Whether the soft limit is not reached, nobody waits, and what was refused would fit; or it is closed. */
   isAvailable(): boolean {
+    if (this.#closed !== undefined) return true;
     return this.#bytes < this.#softBytes && this.#requests.size === 0 && this.#refusedBytes === 0;
   }
 
@@ -114,28 +117,14 @@ export class UploadThrottle implements AvailabilityProvider {
    * Waits until `size` bytes are taken in: as soon as they fit and it is their turn. What is larger than the limit
    * is taken when nothing else is held. Seed: `requestUpload`.
    *
-   * @throws The signal's reason; nothing is taken then.
+   * @throws The signal's reason, or that of a close; nothing is taken then.
    */
   async requestUpload(size: number, { signal }: RequestUploadOptions = {}): Promise<void> {
     signal?.throwIfAborted();
+    if (this.#closed !== undefined) throw this.#closed;
     if (this.#take(size)) return;
     const startMs = this.#waits?.clock.monotonicMs();
-    await new Promise<void>((resolve, reject) => {
-      const abort = (): void => {
-        this.#requests.delete(request);
-        // Whoever stood behind it may fit.
-        this.#serve();
-        reject(signal!.reason);
-      };
-      const admit = (): void => {
-        signal?.removeEventListener("abort", abort);
-        resolve();
-      };
-      const request = { size, admit };
-      this.#requests.add(request);
-      signal?.addEventListener("abort", abort, { once: true });
-      this.#askForRoom();
-    });
+    await this.#wait(size, signal);
     this.#waits?.metrics.throttleWaits.record(
       (this.#waits.clock.monotonicMs() - startMs!) / 1000,
     );
@@ -164,6 +153,35 @@ export class UploadThrottle implements AvailabilityProvider {
     this.#serve();
   }
 
+  /** Ends every wait: requests fail; who waits for availability goes on, to hear from its next call. Idempotent. */
+  close(reason: Error): void {
+    this.#closed ??= reason;
+    const requests = [...this.#requests];
+    this.#requests.clear();
+    for (const request of requests) request.refuse(this.#closed);
+    this.#tellWaiters();
+  }
+
+  #wait(size: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => signal?.removeEventListener("abort", abort);
+      const abort = (): void => {
+        this.#requests.delete(request);
+        reject(signal!.reason);
+        // Whoever stood behind it may fit.
+        this.#serve();
+      };
+      const request: Request = {
+        size,
+        admit: () => (leave(), resolve()),
+        refuse: (reason) => (leave(), reject(reason)),
+      };
+      this.#requests.add(request);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#askForRoom();
+    });
+  }
+
   #take(size: number): boolean {
     if (!(size >= 0)) throw new RangeError(`Cannot admit ${size} bytes: wants 0 or more`);
     if (this.#requests.size > 0 || !this.#fits(size)) return false;
@@ -184,10 +202,11 @@ export class UploadThrottle implements AvailabilityProvider {
       request.admit();
     }
     if (this.#fits(this.#refusedBytes)) this.#refusedBytes = 0;
-    if (!this.isAvailable()) {
-      this.#askForRoom();
-      return;
-    }
+    if (this.isAvailable()) this.#tellWaiters();
+    else this.#askForRoom();
+  }
+
+  #tellWaiters(): void {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();

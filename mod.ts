@@ -54,6 +54,7 @@ export type {
   JobOptions,
   JobReader,
   KeyGroupRange,
+  PersistedSegment,
   PersistResult,
   Problem,
   RecoveryReport,

@@ -24,7 +24,8 @@ const LAYERS: readonly Layer[] = [
   { name: "wasm", files: /^wasm\/(?!assembly\/)/, below: [] },
   {
     name: "base",
-    files: /^src\/engine\/(?:port\/.*|errors|limits|paths|types|settings|uuid|version)(?:\.ts)?$/,
+    files:
+      /^src\/engine\/(?:port\/.*|errors|limits|paths|types|types\/.*|settings|uuid|version)(?:\.ts)?$/,
     below: [],
   },
   { name: "format", files: /^src\/engine\/format\//, below: [...BASE, "wasm"] },

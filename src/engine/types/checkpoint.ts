@@ -1,0 +1,178 @@
+/** Checkpoints, and where a pipeline starts again. @module */
+import type { KeyGroupRange } from "./change.ts";
+
+/**
+ * Where a restore or a resume starts: the newest checkpoint of the job's line (`latest`), everything that is durable
+ * (`tail`), or a checkpoint by its uuid.
+ *
+ * @example
+ * ```ts
+ * import { type At, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const { uuid } = await job.checkpoint();
+ * const places: At[] = ["latest", "tail", uuid];
+ * for (const at of places) console.assert((await job.resume({ at })).writers.length === 0);
+ * ```
+ */
+export type At = "latest" | "tail" | (string & Record<never, never>);
+
+/**
+ * What a checkpoint is. Seed: `CheckpointMetadata`.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointMetadata, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const first: CheckpointMetadata = await job.checkpoint({ identifier: "noon", steps: 12n });
+ * const second: CheckpointMetadata = await job.checkpoint();
+ * console.assert(second.parent === first.uuid && second.isHead);
+ * ```
+ */
+export interface CheckpointMetadata {
+  /** Its name: a uuid of version 7 (RFC 9562). */
+  readonly uuid: string;
+  /** A name for people; undefined when none was given. */
+  readonly identifier?: string;
+  /** The job's fingerprint when it was made: 0 to 2^64 - 1. */
+  readonly fingerprint: bigint;
+  /** Bytes of the objects that the checkpoint needs, shared ones included. */
+  readonly size: number;
+  /** Steps of the pipeline, as given: 0 to 2^64 - 1. */
+  readonly steps?: bigint;
+  /** Records that the pipeline had processed, as given: 0 to 2^64 - 1. */
+  readonly processedRecords?: bigint;
+  /** Uuid of the checkpoint that this one goes on from; undefined when there is none. */
+  readonly parent?: string;
+  /** When it was made, by the owner's clock: milliseconds since 1970. */
+  readonly createdAtMs: number;
+  /** Epoch of the owner that made it. */
+  readonly epoch: number;
+  /** The pipeline's run in which it was made. */
+  readonly run: number;
+  /** Whether it is `head`: the checkpoint from which the tail goes on. */
+  readonly isHead: boolean;
+  /** Whether it is not an ancestor of `head`. */
+  readonly isAbandoned: boolean;
+}
+
+/**
+ * A checkpoint with what stands in its manifest.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointDetails, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * await job.checkpoint({ metadata: { line: 1 } });
+ * const details: CheckpointDetails = await job.checkpointDetails("latest");
+ * console.assert(details.writers[0].nextOffset === 1 && details.files.length === 1);
+ * ```
+ */
+export interface CheckpointDetails extends CheckpointMetadata {
+  /** JSON that the pipeline gave; null when it gave none. */
+  readonly metadata: unknown;
+  /** Where every writer stood: its changes below `nextOffset` belong to the checkpoint. */
+  readonly writers: readonly {
+    /** The writer's name. */
+    readonly writer: string;
+    /** Key groups that it takes. */
+    readonly keyGroups: KeyGroupRange;
+    /** Offset after its last change in the checkpoint. */
+    readonly nextOffset: number;
+    /** Sequence number after its last change set in the checkpoint. */
+    readonly sequenceNumber: number;
+  }[];
+  /** The change files that it needs, each by its key and up to which byte. */
+  readonly files: readonly { readonly key: string; readonly length: number }[];
+}
+
+/**
+ * Options of {@link Job.checkpoint}.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointOptions, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const options: CheckpointOptions = {
+ *   identifier: "before the upgrade",
+ *   processedRecords: 1_000n,
+ *   metadata: { topic: "orders", offsets: [512, 488] },
+ * };
+ * await job.checkpoint(options);
+ * const { checkpoint } = await job.resume();
+ * console.assert(checkpoint?.processedRecords === 1_000n);
+ * ```
+ */
+export interface CheckpointOptions {
+  /** A name for people; the catalog's entry takes 1 KiB in all. @default none */
+  identifier?: string;
+  /** Steps of the pipeline: 0 to 2^64 - 1. @default none */
+  steps?: bigint;
+  /** Records that the pipeline has processed: 0 to 2^64 - 1. @default none */
+  processedRecords?: bigint;
+  /** JSON that belongs to the checkpoint, such as source offsets; at most 64 KiB. @default none */
+  metadata?: unknown;
+  /** Looked at when the checkpoint's turn has come; one that has begun is not given up. @default never */
+  signal?: AbortSignal;
+}
+
+/**
+ * Options of {@link Job.resume}.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type ResumeOptions } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const options: ResumeOptions = { at: "tail" }; // the source does not replay
+ * console.assert((await job.resume(options)).run === 2);
+ * ```
+ */
+export interface ResumeOptions {
+  /** Where to start again; `latest` without a checkpoint is nothing. @default "latest" */
+  at?: At;
+  /** Fingerprints, besides the job's own, that the checkpoint may have. @default [] */
+  acceptFingerprints?: readonly bigint[];
+}
+
+/**
+ * Where a pipeline starts again.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type ResumeResult } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * await job.checkpoint({ metadata: { line: 1 } });
+ * const start: ResumeResult = await job.resume();
+ * console.assert(start.run === 2 && start.writers[0].nextOffset === 1);
+ * ```
+ */
+export interface ResumeResult {
+  /** The run that has begun; appends of earlier ones are `fenced`. */
+  readonly run: number;
+  /** The owner's new epoch. */
+  readonly epoch: number;
+  /** The checkpoint it starts from, with its metadata; undefined when it starts from nothing, or from the tail. */
+  readonly checkpoint?: CheckpointDetails;
+  /** Where every writer goes on. */
+  readonly writers: readonly {
+    /** The writer's name. */
+    readonly writer: string;
+    /** Offset that its next change gets. */
+    readonly nextOffset: number;
+    /** Sequence number of its active change set. */
+    readonly sequenceNumber: number;
+  }[];
+}

@@ -1,0 +1,175 @@
+/** Jobs, as their owner and as a reader see them. @module */
+import type { KeyGroupRange } from "./change.ts";
+import type {
+  At,
+  CheckpointDetails,
+  CheckpointMetadata,
+  CheckpointOptions,
+  ResumeOptions,
+  ResumeResult,
+} from "./checkpoint.ts";
+import type { RecoveryReport, VerifyReport } from "./report.ts";
+import type { RestoreOptions, RestoreStream } from "./restore.ts";
+import type { Writer, WriterPosition } from "./writer.ts";
+
+/**
+ * What can be read of a job, beside its running owner: takes no lock, publishes nothing, changes nothing. Every call
+ * looks at what is in the store by then.
+ *
+ * @example
+ * ```ts
+ * import { type JobReader, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * await job.checkpoint({ identifier: "noon" });
+ *
+ * await using reader: JobReader = await store.reader("orders");
+ * console.assert((await reader.checkpoints())[0].identifier === "noon");
+ * for await (const { writer, offset } of reader.restore()) console.log(writer, offset);
+ * ```
+ */
+export interface JobReader extends AsyncDisposable {
+  /** The job's name. */
+  readonly id: string;
+  /**
+   * Lists the published checkpoints, abandoned ones included. Seed: `list_checkpoints`.
+   *
+   * @returns The checkpoints, oldest first.
+   * @throws {TidemarkError} `job-not-found`, `catalog-lost`, `unsupported-format`, `storage-unavailable`,
+   * `storage-denied`
+   */
+  checkpoints(): Promise<CheckpointMetadata[]>;
+  /**
+   * Reads one checkpoint with its manifest.
+   *
+   * @param at A uuid, or `latest`.
+   * @returns The checkpoint.
+   * @throws {TidemarkError} `checkpoint-not-found`; `corrupt` when its manifest can't be read; and as
+   * {@link JobReader.checkpoints}.
+   */
+  checkpointDetails(at: At): Promise<CheckpointDetails>;
+  /**
+   * How every writer stands: at the tail for the owner, at the newest checkpoint and tail on disk for a reader.
+   *
+   * @returns The positions, in order of name.
+   * @throws {TidemarkError} `corrupt`, `changes-lost`; and as {@link JobReader.checkpoints}. Not for the owner.
+   */
+  writers(): Promise<WriterPosition[]>;
+  /**
+   * Reads changes back: exactly those of a checkpoint, or everything durable. Nothing is read before the iteration
+   * begins.
+   *
+   * @param options What to read. @default {}
+   * @returns The restore, which says itself what it throws.
+   */
+  restore(options?: RestoreOptions): RestoreStream;
+  /**
+   * Reads everything that the checkpoints and the tail need, checks every checksum, and that nothing is missing.
+   *
+   * @param options `signal` stops it. @default {}
+   * @returns What was read, and what is bad: problems are answered, not thrown.
+   * @throws {TidemarkError} What keeps the whole from being read: `catalog-lost`, `storage-unavailable`,
+   * `storage-denied`; for a reader a bad tail, too: `corrupt`, `changes-lost`.
+   * @throws The signal's reason.
+   */
+  verify(options?: { signal?: AbortSignal }): Promise<VerifyReport>;
+  /** Lets go of the job; the owner first makes everything durable. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * A job that this process owns: the only one that may write to it. One that is taken over by another owner fails
+ * what is under way as `fenced`, outcome `unknown`, and never acknowledges again.
+ *
+ * @example
+ * ```ts
+ * import { type Job, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job: Job = await store.job("orders", { fingerprint: 1n });
+ * const { checkpoint } = await job.resume();
+ * console.log("the source goes on after", checkpoint?.metadata ?? "nothing");
+ *
+ * const totals = job.writer("totals");
+ * totals.append(0, new TextEncoder().encode("apples +3"));
+ * const { uuid } = await job.checkpoint({ metadata: { line: 1 } });
+ * console.assert((await job.checkpointDetails("latest")).uuid === uuid);
+ * ```
+ */
+export interface Job extends JobReader {
+  /** Identifies the pipeline's shape: 0 to 2^64 - 1. */
+  readonly fingerprint: bigint;
+  /** Counts the job's owners; each open and each resume takes a new one. */
+  readonly epoch: number;
+  /** Counts how often the pipeline has begun or resumed; the first is 1. */
+  readonly run: number;
+  /** What the open found and did. */
+  readonly recovery: RecoveryReport;
+  /**
+   * The writer of this name; begun at offset 0 where it is missing. The same name gives the same writer, until the
+   * next resume.
+   *
+   * @param id 1 to 128 of `A-Z a-z 0-9 . _ -`, neither starting nor ending with a dot.
+   * @param options `keyGroups`: which key groups it takes. @default all, or those it was begun with
+   * @returns The writer.
+   * @throws {TidemarkError} `invalid-name`; `settings-conflict` when it has other key groups; `fenced`, `closed`
+   * @throws {RangeError} Key groups that are not allowed.
+   */
+  writer(id: string, options?: { keyGroups?: KeyGroupRange }): Writer;
+  /**
+   * Makes a checkpoint of every writer's position: makes everything durable that was appended before, then publishes.
+   * One at a time; others wait their turn. Seed: `Checkpointer::commit`.
+   *
+   * @param options Names, counts and metadata to keep with it. @default {}
+   * @returns The checkpoint, once it is published: from then on it can be restored, and is `latest`.
+   * @throws {TidemarkError} `invalid-request` when metadata or identifier are too long; `too-many-checkpoints`;
+   * `fenced`, `closed`; and what the storage answered: `storage-full`, `storage-unavailable`, `storage-denied`. With
+   * outcome `unknown` it may have been published: list the checkpoints and look.
+   * @throws {TypeError} JSON can't hold the metadata.
+   * @throws The signal's reason.
+   */
+  checkpoint(options?: CheckpointOptions): Promise<CheckpointMetadata>;
+  /**
+   * Rewinds the job to where its pipeline starts again, and begins a new run. What was appended after that place is
+   * no part of the job any more; appends in flight fail as `fenced`, outcome `unknown` (for `tail` they are waited
+   * for). Older writer handles are fenced.
+   *
+   * @param options Where to start again. @default {}
+   * @returns The new run, the checkpoint with its metadata, and where every writer goes on.
+   * @throws {TidemarkError} `checkpoint-not-found`; `fingerprint-mismatch`; `fenced`, `closed`; `corrupt` when the
+   * checkpoint's manifest can't be read; and what the storage answered. A resume that failed half-way closes the job:
+   * open it again.
+   */
+  resume(options?: ResumeOptions): Promise<ResumeResult>;
+  /**
+   * Whether an append would be taken now, and a promise for when it would. It turns at `inFlightBytesMax` bytes that
+   * are not durable. Seed: `AvailabilityProvider`.
+   */
+  readonly availability: { isAvailable(): boolean; whenAvailable(): Promise<void> };
+}
+
+/**
+ * Options of {@link Store.job}.
+ *
+ * @example
+ * ```ts
+ * import { type JobOptions, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const options: JobOptions = { fingerprint: 0x5eedn };
+ * console.assert((await store.job("orders", options)).fingerprint === 0x5eedn);
+ * ```
+ */
+export interface JobOptions {
+  /**
+   * Identifies the pipeline's shape, 0 to 2^64 - 1; checkpoints of another fingerprint are not resumed from.
+   * @default the job's own, 0n when it is new
+   */
+  fingerprint?: bigint;
+  /** Whether to make the job where it is missing. @default true */
+  create?: boolean;
+  /** Whether to take the job from a live owner on this machine. @default false */
+  takeOver?: boolean;
+}

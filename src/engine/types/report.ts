@@ -1,0 +1,88 @@
+/** What the engine found. @module */
+
+/**
+ * Something that was found bad.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type Problem } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const tell = ({ key, from, to, reason }: Problem): void => {
+ *   console.log(`${key}, bytes ${from ?? "?"} to ${to ?? "?"}: ${reason}`);
+ * };
+ * job.recovery.torn.forEach(tell);
+ * (await job.verify()).problems.forEach(tell);
+ * ```
+ */
+export interface Problem {
+  /** The object's key. */
+  readonly key: string;
+  /** What is wrong with it, for people. */
+  readonly reason: string;
+  /** First byte of what is bad, where that is known. */
+  readonly from?: number;
+  /** First byte after what is bad, where that is known. */
+  readonly to?: number;
+}
+
+/**
+ * What {@link JobReader.verify} answers.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type VerifyReport } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * await job.checkpoint();
+ * const report: VerifyReport = await job.verify();
+ * console.assert(report.ok && report.checkpoints === 1 && report.changes === 1);
+ * ```
+ */
+export interface VerifyReport {
+  /** Whether there is no problem. */
+  readonly ok: boolean;
+  /** Checkpoints that were looked at. */
+  readonly checkpoints: number;
+  /** Change files that were read, each once. */
+  readonly files: number;
+  /** Bytes of them that were read. */
+  readonly bytes: number;
+  /** Changes in them. */
+  readonly changes: number;
+  /** What is bad. */
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * What an open found and did.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type RecoveryReport } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const first = await store.job("orders");
+ * const totals = first.writer("totals");
+ * totals.append(0, new Uint8Array([1]));
+ * await totals.persist(); // and no checkpoint
+ * await first.close();
+ * const recovery: RecoveryReport = (await store.job("orders")).recovery;
+ * console.assert(recovery.adoptedChanges === 1 && recovery.torn.length === 0);
+ * ```
+ */
+export interface RecoveryReport {
+  /** Change sets taken over from older epochs. */
+  readonly adoptedSets: number;
+  /** Changes in them. */
+  readonly adoptedChanges: number;
+  /** Batches that were copied into a file of the new epoch, as what can be read need not be on disk. */
+  readonly copiedBatches: number;
+  /** Torn ends, with byte range and reason. None of it was ever acknowledged. */
+  readonly torn: readonly Problem[];
+  /** What was noticed besides, such as a lock of another machine. */
+  readonly warnings: readonly string[];
+}

@@ -1,0 +1,60 @@
+/** Stores. @module */
+import type { Job, JobOptions, JobReader } from "./job.ts";
+
+/**
+ * A store, open: a place with a marker, and the jobs in it.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type Store } from "@tidemark/tidemark";
+ *
+ * await using store: Store = await openStore("memory:");
+ * await store.job("orders");
+ * console.assert(store.isNew && (await store.jobs()).join() === "orders");
+ * ```
+ */
+export interface Store extends AsyncDisposable {
+  /** Its uuid, which its marker gives. */
+  readonly id: string;
+  /** Where it is, for people: an absolute path, or `memory`. */
+  readonly location: string;
+  /** Whether this open made the store. */
+  readonly isNew: boolean;
+  /**
+   * Lists the jobs in it.
+   *
+   * @returns Their names, sorted.
+   * @throws {TidemarkError} `closed`, `storage-unavailable`, `storage-denied`
+   */
+  jobs(): Promise<string[]>;
+  /**
+   * Opens a job as its owner: takes a new epoch, which fences older owners, and recovers what they made durable. The
+   * same job opened twice is the same object.
+   *
+   * @param id 1 to 128 of `A-Z a-z 0-9 . _ -`, neither starting nor ending with a dot.
+   * @param options Fingerprint, and how to open. @default {}
+   * @returns The job, ready to serve; `recovery` says what was found.
+   * @throws {TidemarkError} `read-only` in a store opened for reading; `job-not-found` with `create: false`;
+   * `job-busy` when a live process of this machine owns it; `settings-conflict` when it is open with another
+   * fingerprint; `catalog-lost`, `changes-lost`, `corrupt` when what is there can't be relied on (nothing is touched
+   * then); `fenced` when another owner was quicker; `invalid-name`, `unsupported-format`, `closed`; and what the
+   * storage answered: `storage-full`, `storage-unavailable`, `storage-denied`.
+   */
+  job(id: string, options?: JobOptions): Promise<Job>;
+  /**
+   * Opens a job for reading, beside a running owner.
+   *
+   * @param id The job's name.
+   * @returns The reader.
+   * @throws {TidemarkError} `job-not-found`, `catalog-lost`, `invalid-name`, `unsupported-format`, `closed`,
+   * `storage-unavailable`, `storage-denied`
+   */
+  reader(id: string): Promise<JobReader>;
+  /**
+   * Closes every job, which makes everything durable, and lets go of the store. Idempotent.
+   *
+   * @throws {TidemarkError} What kept a job from making everything durable; with several an `AggregateError`. All is
+   * let go of in any case.
+   */
+  close(): Promise<void>;
+}

@@ -3,13 +3,14 @@
  * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
  * @module
  */
+import { orAborted } from "./_or_aborted.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
-import type { Checkpointer } from "./checkpoint/checkpointer.ts";
-import { fenced, type OwnerKey } from "./checkpoint/owner_key.ts";
+import type { Checkpointer, CheckpointPosition } from "./checkpoint/checkpointer.ts";
+import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import {
   filesOfManifest,
   sourceOfCheckpoint,
@@ -115,24 +116,39 @@ export class OwnedJob implements Job {
     return toDetails(generation, manifest);
   }
 
-  checkpoint(options: CheckpointOptions = {}): Promise<CheckpointMetadata> {
-    return this.#exclusive(async () => {
-      options.signal?.throwIfAborted();
-      const run = this.#run;
-      run.checkUsable();
-      this.#checkpointer.checkOptions(options);
-      const position = run.rollOver();
+  async checkpoint(given: CheckpointOptions = {}): Promise<CheckpointMetadata> {
+    const { signal } = given;
+    signal?.throwIfAborted();
+    const run = this.#run;
+    run.checkUsable();
+    const options = this.#checkpointer.checkOptions(given);
+    // Now, not when its turn comes: what the caller says of it is about what was appended before the call.
+    const position = run.rollOver();
+    return await orAborted(this.#exclusive(() => this.#commit(run, position, options)), signal);
+  }
+
+  async #commit(
+    run: JobRun,
+    position: CheckpointPosition,
+    options: CheckpointOptions,
+  ): Promise<CheckpointMetadata> {
+    run.checkUsable();
+    try {
       await run.persistAll();
       run.checkUsable();
       const { entry } = await this.#checkpointer.commit(options, position, run.durableFiles());
       run.checkOwner();
       run.confirm(position);
       return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
-    });
+    } catch (error) {
+      if (isFenced(error) && run.isRunning) run.end(error);
+      throw error;
+    }
   }
 
   async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
     const { at = "latest", acceptFingerprints = [] } = options;
+    if (this.#closing !== undefined) throw jobIsClosed(this.id);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     const old = this.#run;
     old.checkUsable();
@@ -149,11 +165,12 @@ export class OwnedJob implements Job {
     if (old !== this.#run) throw runIsOver(this.id, old.run);
     if (at === "tail") await old.persistAll();
     old.end(runIsOver(this.id, old.run));
+    let owner: OwnerKey | undefined;
     try {
       const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
       const manifest = plan.entry && await this.#checkpointer.readManifest(plan.entry);
       if (!old.log.isWriting) await old.log.seal();
-      const owner = await old.owner.takeNext();
+      owner = await old.owner.takeNext();
       if (owner === undefined) throw fenced(this.id, old.epoch);
       await old.owner.close();
       this.#run = plan.at === "tail"
@@ -162,7 +179,8 @@ export class OwnedJob implements Job {
       this.#run.checkOwner();
       return await this.#resumed(plan.entry, manifest);
     } catch (error) {
-      this.#run.end(resumeFailed(this.id, error));
+      this.#run.end(isFenced(error) ? error : resumeFailed(this.id, error));
+      await owner?.close();
       throw error;
     }
   }
@@ -213,21 +231,32 @@ export class OwnedJob implements Job {
     return this.close();
   }
 
+  /** Makes everything durable, and lets go of everything, whatever of it fails. */
   async #close(): Promise<void> {
     const run = this.#run;
-    const closed = new TidemarkError("closed", `Job ${this.id} is closed: open it again`);
-    try {
-      if (run.isRunning) {
-        await run.persistAll();
-        await run.scheduler.close({ mode: "drain" });
+    const failures: unknown[] = [];
+    const steps = [
+      () => run.isRunning ? this.#flush(run) : undefined,
+      () => run.end(jobIsClosed(this.id)),
+      () => run.log.close(),
+      () => run.owner.close(),
+      () => this.#options.opened.lock?.close(),
+    ];
+    for (const step of steps) {
+      try {
+        await step();
+      } catch (error) {
+        failures.push(error);
       }
-    } finally {
-      run.end(closed);
-      await run.log.close();
-      await run.owner.close();
-      await this.#options.opened.lock?.close();
-      this.#options.onClosed();
     }
+    this.#options.onClosed();
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, `Cannot close job ${this.id}`);
+  }
+
+  async #flush(run: JobRun): Promise<void> {
+    await run.persistAll();
+    await run.scheduler.close({ mode: "drain" });
   }
 
   /** Runs an action after those before it, whether they succeeded or not. */
@@ -275,6 +304,10 @@ export class OwnedJob implements Job {
     const restore = new ChangelogRestore(backend, () => this.#tailSource(), filter);
     for await (const { bytes } of restore.slices()) yield bytes;
   }
+}
+
+function jobIsClosed(job: string): TidemarkError {
+  return new TidemarkError("closed", `Job ${job} is closed: open it again`, { details: { job } });
 }
 
 function runIsOver(job: string, run: number): TidemarkError {

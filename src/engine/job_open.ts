@@ -8,7 +8,7 @@ import { scanTail } from "./changelog/tail_scan.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
-import { Checkpointer } from "./checkpoint/checkpointer.ts";
+import { checkFingerprint, Checkpointer } from "./checkpoint/checkpointer.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { filesOfManifest, joinFiles } from "./checkpoint/restore_source.ts";
 import { sweepTemporaries } from "./checkpoint/temporaries.ts";
@@ -46,6 +46,7 @@ export interface OpenedJob {
  */
 export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
   const { place, create = true, takeOver = false } = options;
+  checkFingerprint(options.fingerprint);
   // Before anything is made: a job that can't be opened is left as it is.
   const found = await readNewestGeneration(place);
   if (found === undefined && !create) {

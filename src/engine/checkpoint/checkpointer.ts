@@ -17,15 +17,19 @@ import {
   type TailFrom,
 } from "../format/generation.ts";
 import { encodeManifest, type ManifestBody } from "../format/manifest.ts";
-import { CHECKPOINTS_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
+import { CHECKPOINTS_MAX } from "../limits.ts";
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { CheckpointOptions } from "../types.ts";
 import { newUuid } from "../uuid.ts";
 import { VERSION } from "../version.ts";
+import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
 import { formatHash } from "./_hash.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
+
+/** How many names of an object in a row may be left behind, since it is not known whether they are on disk. */
+const NAMES_MAX = 3;
 
 /** What a checkpoint is made of, taken in one synchronous step. */
 export interface CheckpointPosition {
@@ -69,8 +73,9 @@ export class Checkpointer {
   }
 
   /** Publishes that an epoch has begun: the same content, under a new owner. */
-  fence(epoch: number, fingerprint: bigint | undefined): Promise<GenerationBody> {
-    return this.#catalog.publish((newest) => {
+  async fence(epoch: number, fingerprint: bigint | undefined): Promise<GenerationBody> {
+    checkFingerprint(fingerprint);
+    return await this.#catalog.publish((newest) => {
       if (newest === undefined) return firstGeneration(epoch, fingerprint ?? 0n);
       return { ...newest, reason: "fence", epoch, fingerprint: fingerprint ?? newest.fingerprint };
     });
@@ -109,17 +114,13 @@ export class Checkpointer {
     }));
   }
 
-  /** Refuses what can't become a checkpoint, before anything is done for it. */
-  checkOptions(options: CheckpointOptions): void {
-    const metadata = JSON.stringify(options.metadata ?? null);
-    const size = new TextEncoder().encode(metadata).length;
-    if (size > USER_METADATA_BYTES_MAX) {
-      throw new TidemarkError(
-        "invalid-request",
-        `Cannot make a checkpoint: its metadata takes ${size} bytes of ${USER_METADATA_BYTES_MAX}`,
-        { details: { size, sizeMax: USER_METADATA_BYTES_MAX } },
-      );
-    }
+  /**
+   * Refuses what can't become a checkpoint, before anything is done for it.
+   *
+   * @returns What is said of the checkpoint, as it is now.
+   */
+  checkOptions(given: CheckpointOptions): CheckpointOptions {
+    const options = takeCheckpointOptions(given);
     if (this.newest.checkpoints.length >= CHECKPOINTS_MAX) {
       throw new TidemarkError(
         "too-many-checkpoints",
@@ -130,6 +131,7 @@ export class Checkpointer {
     checkEntrySize(
       this.#entry(options, { uuid: newUuid(this.#ports), size: Number.MAX_SAFE_INTEGER }),
     );
+    return options;
   }
 
   /** Writes the manifest, then publishes the checkpoint as `head`. Everything that it needs is durable by then. */
@@ -138,10 +140,11 @@ export class Checkpointer {
     position: CheckpointPosition,
     files: readonly NeededFile[],
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
-    const uuid = newUuid(this.#ports);
-    const manifest = this.#manifest(uuid, options, position, files);
-    const bytes = encodeManifest(manifest);
-    await this.#put(manifest.key, bytes);
+    const { manifest, bytes } = await this.#putNew(() => {
+      const manifest = this.#manifest(newUuid(this.#ports), options, position, files);
+      return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
+    });
+    const { uuid } = manifest;
     const size = files.reduce((sum, file) => sum + file.length, bytes.length);
     const entry: CatalogEntry = {
       ...this.#entry(options, { uuid, size }),
@@ -213,29 +216,57 @@ export class Checkpointer {
   ): Promise<ObjectReference | null> {
     if (files.length === 0) return null;
     const { keys, store } = this.#place;
-    const key = keys.adopted(epoch, newUuid(this.#ports));
-    const bytes = encodeAdopted({
-      key,
-      store,
-      job: keys.job,
-      number: epoch,
-      files: files.map(({ key, length, indexHash }) => (
-        { key, length, indexHash: formatHash(indexHash) }
-      )),
-      writers: [...writers.values()].map(toStored),
+    const { key, bytes } = await this.#putNew(() => {
+      const key = keys.adopted(epoch, newUuid(this.#ports));
+      const body = {
+        key,
+        store,
+        job: keys.job,
+        number: epoch,
+        files: files.map(({ key, length, indexHash }) => (
+          { key, length, indexHash: formatHash(indexHash) }
+        )),
+        writers: [...writers.values()].map(toStored),
+      };
+      return { key, bytes: encodeAdopted(body) };
     });
-    await this.#put(key, bytes);
     return referenceTo(key, bytes);
   }
 
-  async #put(key: string, bytes: Uint8Array): Promise<void> {
+  /** Writes an object that nothing names yet; a name that need not be on disk is left behind for another one. */
+  async #putNew<Made extends { readonly key: string; readonly bytes: Uint8Array }>(
+    make: () => Made,
+  ): Promise<Made> {
     const tag = formatCount(this.newest.epoch);
-    const result = await this.#place.backend.putIfAbsent(key, bytes, { tag });
-    if (result === "created") return;
-    throw new TidemarkError("object-exists", `Cannot write ${key}: it is there already`, {
-      details: { key },
-    });
+    for (let attempt = 1;; attempt++) {
+      const made = make();
+      const { key, bytes } = made;
+      try {
+        if (await this.#place.backend.putIfAbsent(key, bytes, { tag }) === "created") return made;
+        throw new TidemarkError("object-exists", `Cannot write ${key}: it is there already`, {
+          details: { key },
+        });
+      } catch (error) {
+        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+        if (!isUnknown) throw error;
+        if (attempt === NAMES_MAX) throw notRelied(key, error);
+      }
+    }
   }
+}
+
+/** Nothing names the object, so that whoever wanted it for something has that not done. */
+function notRelied(key: string, cause: TidemarkError): TidemarkError {
+  return new TidemarkError(
+    cause.code,
+    `Cannot tell whether ${key} is on disk, nor others before it: ${cause.message}; try again`,
+    { details: { key }, cause },
+  );
+}
+
+/** Checks a fingerprint that comes from outside. @throws {TypeError} | {RangeError} */
+export function checkFingerprint(fingerprint: bigint | undefined): void {
+  if (fingerprint !== undefined) checkU64("fingerprint", fingerprint);
 }
 
 function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent {

@@ -97,12 +97,12 @@ export class OwnerKey {
 export function fenced(job: string, epoch: number): TidemarkError {
   return new TidemarkError(
     "fenced",
-    `Job ${job} has another owner since epoch ${epoch}: nothing more is acknowledged here; open the job again to take it back`,
+    `Job ${job} has another owner than that of epoch ${epoch}: nothing more is acknowledged here; open the job again to take it back`,
     { outcome: "unknown", details: { job, epoch } },
   );
 }
 
 /** Whether an error says that the job has another owner. */
-export function isFenced(error: unknown): boolean {
+export function isFenced(error: unknown): error is TidemarkError {
   return hasCode(error, "fenced");
 }

@@ -34,6 +34,7 @@ async function tailOf(sets: number): Promise<Tail> {
     files: sets === 0 ? [] : [file.upTo(0)],
     writers: new Map([["w", end(sets, sets)]]),
     unproven: [],
+    proven: new Map(),
     torn: [],
     sets,
     changes: sets,
@@ -237,6 +238,14 @@ describe("Checkpointer.checkOptions", () => {
       assert.throws(() => checkpointer.checkOptions(options), { name, message: new RegExp(what) });
     });
   }
+
+  test("keeps metadata as it was, whatever becomes of it", async () => {
+    const { checkpointer } = await newBench();
+    const metadata = { at: [1] };
+    const options = checkpointer.checkOptions({ metadata });
+    metadata.at.push(2);
+    assert.deepEqual(options.metadata, { at: [1] });
+  });
 
   test("takes metadata of 64 KiB as JSON, and refuses more", async () => {
     const { checkpointer } = await newBench();

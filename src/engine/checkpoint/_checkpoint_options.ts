@@ -1,0 +1,51 @@
+import { TidemarkError } from "../errors.ts";
+import { USER_METADATA_BYTES_MAX } from "../limits.ts";
+import type { CheckpointOptions } from "../types.ts";
+
+/** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */
+export function checkU64(what: string, value: bigint): void {
+  if (typeof value !== "bigint") {
+    throw new TypeError(`Cannot use ${String(value)} as ${what}: wants a bigint`);
+  }
+  if (value >= 0n && value < 2n ** 64n) return;
+  throw new RangeError(`Cannot use ${value} as ${what}: wants 0 to 2^64 - 1`);
+}
+
+/**
+ * Checks what a caller says of a checkpoint, and keeps it as it is now, whatever the caller changes afterwards.
+ *
+ * @throws {TypeError} | {RangeError}
+ * @throws {TidemarkError} `invalid-request`
+ */
+export function takeCheckpointOptions(
+  { identifier, steps, processedRecords, metadata = null }: CheckpointOptions,
+): CheckpointOptions {
+  if (identifier !== undefined && typeof identifier !== "string") {
+    throw new TypeError(`Cannot use ${String(identifier)} as identifier: wants a string`);
+  }
+  if (steps !== undefined) checkU64("steps", steps);
+  if (processedRecords !== undefined) checkU64("processedRecords", processedRecords);
+  return { identifier, steps, processedRecords, metadata: takeMetadata(metadata) };
+}
+
+function takeMetadata(metadata: unknown): unknown {
+  const json = toJson(metadata);
+  const size = new TextEncoder().encode(json).length;
+  if (size <= USER_METADATA_BYTES_MAX) return JSON.parse(json);
+  throw new TidemarkError(
+    "invalid-request",
+    `Cannot make a checkpoint: its metadata takes ${size} bytes of ${USER_METADATA_BYTES_MAX}`,
+    { details: { size, sizeMax: USER_METADATA_BYTES_MAX } },
+  );
+}
+
+function toJson(metadata: unknown): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(metadata);
+  } catch (cause) {
+    throw new TypeError("Cannot make a checkpoint: its metadata is no JSON", { cause });
+  }
+  if (json !== undefined) return json;
+  throw new TypeError(`Cannot make a checkpoint: its metadata is a ${typeof metadata}, no JSON`);
+}

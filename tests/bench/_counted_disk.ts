@@ -1,0 +1,59 @@
+/** A file system whose syncs are counted, and held against what they were made for. @module */
+import type { FileHandle, FileSystem, OpenMode } from "../../src/engine/port/file_system.ts";
+
+/** What was asked of the disk. */
+export class DiskCounts {
+  /** Syncs of data that began. */
+  syncsBegun = 0;
+  /** Syncs of data that returned. */
+  syncsDone = 0;
+  /** The latest sync, by when it began, of those that returned. */
+  #lastDone = 0;
+
+  /** Marks when something was appended; {@link check} then wants a sync that began later. */
+  mark(): number {
+    return this.syncsBegun;
+  }
+
+  /** @throws {Error} when no sync that began after the mark has returned. */
+  check(mark: number): void {
+    if (this.#lastDone > mark) return;
+    throw new Error("An append was acknowledged without a sync: nothing of this bench counts");
+  }
+
+  /** Counts a sync. */
+  async count(sync: () => Promise<void>): Promise<void> {
+    const ordinal = ++this.syncsBegun;
+    await sync();
+    this.syncsDone += 1;
+    this.#lastDone = Math.max(this.#lastDone, ordinal);
+  }
+}
+
+/** The same file system, with the syncs of its files counted. */
+export function countSyncs(fileSystem: FileSystem, counts: DiskCounts): FileSystem {
+  return replaced(fileSystem, {
+    open: async (path: string, mode: OpenMode) => {
+      const handle = await fileSystem.open(path, mode);
+      return replaced<FileHandle>(handle, {
+        datasync: () => counts.count(() => handle.datasync()),
+        sync: () => counts.count(() => handle.sync()),
+      });
+    },
+  });
+}
+
+/** An object with some methods replaced; the others are called on the object itself. */
+function replaced<Kind extends object>(object: Kind, methods: Partial<Kind>): Kind {
+  const bound = new Map<PropertyKey, unknown>(Object.entries(methods));
+  return new Proxy(object, {
+    get(target, name): unknown {
+      if (bound.has(name)) return bound.get(name);
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      const method = value.bind(target);
+      bound.set(name, method);
+      return method;
+    },
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * What it costs to make changes durable: through writer, batching scheduler and POSIX uploader, beside the codec alone,
+ * a bare write and sync, and a bare group commit, all on the same disk, in turns. Every acknowledgement is held against
+ * the syncs that were made for it.
+ * @module
+ */
+import type { BenchOptions, BenchResult } from "./_bench.ts";
+import { type BatchingSizes, measureBatching } from "./_upload_batching.ts";
+import { type IngestSizes, measureIngest } from "./_upload_ingest.ts";
+import { type LatencySizes, measureLatency } from "./_upload_latency.ts";
+
+const MIB = 1024 * 1024;
+
+interface Sizes {
+  readonly batching: BatchingSizes;
+  readonly ingest: IngestSizes;
+  readonly latency: LatencySizes;
+}
+
+/** 10 GiB in all go through. */
+const FULL: Sizes = {
+  batching: { writers: 1000, batches: 250 },
+  ingest: { corpusBytes: 32 * MIB, turns: 4, rounds: 40 },
+  latency: { appends: 500, turns: 200, rounds: 11 },
+};
+/** 2 GiB in all go through. */
+const CHECK: Sizes = { ...FULL, ingest: { ...FULL.ingest, rounds: 8 } };
+const SMOKE: Sizes = {
+  batching: { writers: 10, batches: 2 },
+  ingest: { corpusBytes: MIB, turns: 1, rounds: 1 },
+  latency: { appends: 3, turns: 2, rounds: 1 },
+};
+
+/** Runs the bench on this runtime; some 30 seconds within a check. */
+export async function run(options: BenchOptions): Promise<BenchResult> {
+  const sizes = options.smoke ? SMOKE : options.check ? CHECK : FULL;
+  const parts = [
+    await measureBatching(sizes.batching),
+    await measureLatency(sizes.latency),
+    await measureIngest(sizes.ingest),
+  ];
+  return {
+    title: "Upload: from append to durable",
+    rows: parts.flatMap(({ rows }) => rows),
+    bars: parts.flatMap(({ bars }) => bars),
+  };
+}

@@ -31,6 +31,13 @@ export {
 export { encodeChanges } from "./src/engine/format/change_input.ts";
 export type { Logger, LogLevel } from "./src/engine/port/logger.ts";
 export type {
+  Counter,
+  Gauge,
+  Histogram,
+  MetricLabels,
+  Metrics,
+} from "./src/engine/port/metrics.ts";
+export type {
   Appender,
   GetOptions,
   LockOptions,

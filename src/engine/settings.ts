@@ -11,7 +11,22 @@ import {
   MIB,
 } from "./limits.ts";
 
-/** How a store is opened and how it works. Names end in their unit. `docs/SETTINGS.md` lists where they come from. */
+/**
+ * How a store is opened and how it works. Names end in their unit. `docs/SETTINGS.md` lists where they come from.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type StoreSettings } from "@tidemark/tidemark";
+ *
+ * const settings: Partial<StoreSettings> = {
+ *   inFlightBytesMax: 32 * 1024 * 1024,
+ *   persistDelayMs: 0,
+ *   uploadRetryPolicy: "exponential",
+ * };
+ * await using store = await openStore("memory:", settings);
+ * console.assert(store.isNew);
+ * ```
+ */
 export interface StoreSettings {
   /** `own`: jobs are opened for writing; `read`: nothing is ever written. @default "own" */
   mode: "own" | "read";
@@ -69,7 +84,16 @@ export interface StoreSettings {
   localRecoveryPath: string | null;
 }
 
-/** The settings' defaults. */
+/**
+ * The settings' defaults, frozen.
+ *
+ * @example
+ * ```ts
+ * import { DEFAULT_SETTINGS } from "@tidemark/tidemark";
+ *
+ * console.assert(DEFAULT_SETTINGS.inFlightBytesMax === 100 * 1024 * 1024);
+ * ```
+ */
 export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   mode: "own",
   create: true,

@@ -15,7 +15,21 @@ import { systemProcessInfo } from "./process_info.ts";
 import { SystemClock } from "./system_clock.ts";
 import { SystemRandom } from "./system_random.ts";
 
-/** Settings of a store, and what it reports to. */
+/**
+ * Settings of a store, and what it reports to.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type OpenStoreOptions } from "@tidemark/tidemark";
+ *
+ * const options: OpenStoreOptions = {
+ *   compression: "none",
+ *   logger: { log: (level, message, fields) => console.error(level, message, fields) },
+ * };
+ * await using store = await openStore("memory:", options);
+ * console.assert(store.location === "memory");
+ * ```
+ */
 export interface OpenStoreOptions extends Partial<StoreSettings> {
   /** Where the engine reports what no caller waits for. @default silent */
   logger?: Logger;
@@ -27,11 +41,14 @@ export interface OpenStoreOptions extends Partial<StoreSettings> {
  * Opens a store: a folder, memory, or a backend of your own. In mode `own` it is made where it is missing.
  *
  * @param location A path, a `file:` URL, `memory:` for a store that ends with the process, or a backend.
- * @param options Settings that differ from the default.
+ * @param options Settings that differ from the default, a logger, metrics. @default {}
  * @returns The open store; close it, or hold it with `await using`.
- * @throws {TidemarkError} `store-not-found`, `not-a-store`, `storage-denied`, `unsupported-file-system`,
- * `unsupported-format`
- * @throws {TypeError} | {RangeError} A setting that does not exist, or a value that is not allowed.
+ * @throws {TidemarkError} `store-not-found` in mode `read`, or with `create: false`; `not-a-store` where a folder holds
+ * something else; `unsupported-file-system` where the guarantees can't be kept; `unsupported-format` of a newer
+ * release; `corrupt` when the marker can't be read; and what the storage answered: `storage-full`,
+ * `storage-unavailable`, `storage-denied`, `symbolic-link`
+ * @throws {TypeError} A setting that does not exist, or is of the wrong type.
+ * @throws {RangeError} A value that is not allowed, or two that do not go together.
  *
  * @example
  * ```ts

@@ -139,10 +139,24 @@ function lineEnd(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Encodes changes.
+ * Encodes changes as a CBOR sequence (RFC 8742) of `[keyGroup, bytes]` in preferred encoding (RFC 8949 section 4.1),
+ * the way they are kept.
  *
+ * @param changes In order; each of at most 256 MiB. Their bytes are copied.
+ * @returns The encoded changes, for {@link Writer.appendEncoded} and {@link Writer.appendAt}.
  * @throws {RangeError} A key group is not -1 or a whole number from 0 to 2^31 - 1.
  * @throws {TidemarkError} `change-too-large`
+ *
+ * @example
+ * ```ts
+ * import { encodeChanges } from "@tidemark/tidemark";
+ *
+ * const { bytes, count } = encodeChanges([
+ *   { keyGroup: 1, data: new Uint8Array([5]) },
+ *   { keyGroup: -1, data: new Uint8Array() }, // metadata
+ * ]);
+ * console.assert(count === 2 && bytes.join() === "130,1,65,5,130,32,64");
+ * ```
  */
 export function encodeChanges(changes: Iterable<Change>): EncodedChanges {
   const builder = new ChangeBuilder(1024);

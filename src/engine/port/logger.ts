@@ -1,9 +1,41 @@
-/** How serious a record is. */
+/** Where the engine reports. @module */
+
+/**
+ * How serious a record is. `warning`: something was survived; `error`: somebody has to look.
+ *
+ * @example
+ * ```ts
+ * import type { LogLevel } from "@tidemark/tidemark";
+ *
+ * const LEVELS: readonly LogLevel[] = ["debug", "info", "warning", "error"];
+ * const isShown = (level: LogLevel): boolean => LEVELS.indexOf(level) >= LEVELS.indexOf("info");
+ * console.assert(isShown("warning") && !isShown("debug"));
+ * ```
+ */
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
-/** Where the engine reports what no caller waits for. Names and numbers go in `fields`, never into `message`. */
+/**
+ * Where the engine reports what no caller waits for. Names and numbers go in `fields`, never into `message`.
+ *
+ * @example
+ * ```ts
+ * import { type Logger, openStore } from "@tidemark/tidemark";
+ *
+ * const logger: Logger = {
+ *   log: (level, message, fields = {}) => console.error(level, message, fields),
+ * };
+ * await using store = await openStore("memory:", { logger });
+ * console.assert(store.isNew);
+ * ```
+ */
 export interface Logger {
-  /** Takes one record. Must not throw. */
+  /**
+   * Takes one record. Must not throw.
+   *
+   * @param level How serious it is.
+   * @param message What happened; the same text each time.
+   * @param fields To whom, where, how much. @default {}
+   */
   log(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 

@@ -7,8 +7,21 @@
  * @module
  */
 
-/** What is known of an object without reading it. */
+/**
+ * What is known of an object without reading it.
+ *
+ * @example
+ * ```ts
+ * import type { ObjectInfo } from "@tidemark/tidemark";
+ *
+ * function bytesOf(objects: readonly ObjectInfo[]): number {
+ *   return objects.reduce((sum, { size }) => sum + size, 0);
+ * }
+ * console.assert(bytesOf([{ key: "jobs/orders/LOCK", size: 120, modifiedMs: 0 }]) === 120);
+ * ```
+ */
 export interface ObjectInfo {
+  /** The object's key. */
   readonly key: string;
   /** Size in bytes. */
   readonly size: number;
@@ -16,7 +29,20 @@ export interface ObjectInfo {
   readonly modifiedMs: number;
 }
 
-/** Options of a read. */
+/**
+ * Options of {@link StorageBackend.get}.
+ *
+ * @example
+ * ```ts
+ * import type { GetOptions, StorageBackend } from "@tidemark/tidemark";
+ *
+ * function readHead(backend: StorageBackend, key: string): Promise<Uint8Array> {
+ *   const options: GetOptions = { from: 0, to: 64 };
+ *   return backend.get(key, options);
+ * }
+ * console.assert(readHead.length === 2);
+ * ```
+ */
 export interface GetOptions {
   /** First byte. @default 0 */
   from?: number;
@@ -26,53 +52,153 @@ export interface GetOptions {
   signal?: AbortSignal;
 }
 
-/** Options of a write. */
+/**
+ * Options of {@link StorageBackend.put} and {@link StorageBackend.putIfAbsent}.
+ *
+ * @example
+ * ```ts
+ * import type { PutOptions, StorageBackend } from "@tidemark/tidemark";
+ *
+ * function putOf(epoch: number, backend: StorageBackend, bytes: Uint8Array): Promise<void> {
+ *   const options: PutOptions = { tag: String(epoch).padStart(20, "0") };
+ *   return backend.put("jobs/orders/private/notes", bytes, options);
+ * }
+ * console.assert(putOf.length === 3);
+ * ```
+ */
 export interface PutOptions {
   /** Stands in the temporary name, so that a sweep knows whose it was: an epoch of 20 digits, or `reader`. @default "none" */
   tag?: string;
 }
 
-/** A temporary name that a write left behind, or is still using. */
+/**
+ * A temporary name that a write left behind, or is still using.
+ *
+ * @example
+ * ```ts
+ * import type { TemporaryInfo } from "@tidemark/tidemark";
+ *
+ * const isOlder = ({ tag }: TemporaryInfo, epoch: number): boolean => Number(tag) < epoch;
+ * console.assert(isOlder({ key: "a", tag: "00000000000000000003", size: 0, modifiedMs: 0 }, 4));
+ * ```
+ */
 export interface TemporaryInfo {
   /** Opaque to all but {@link StorageBackend.deleteTemporary}. */
   readonly key: string;
+  /** The tag that its writer gave. */
   readonly tag: string;
+  /** Size in bytes. */
   readonly size: number;
+  /** Last change by the store's clock, in milliseconds since 1970. */
   readonly modifiedMs: number;
 }
 
 /**
- * An object that grows at its end. After a failed call it takes no other: what it holds beyond the last
- * sync that returned is unknown for ever, and the file is neither written nor synced again.
+ * An object that grows at its end, one call at a time. After a failed call it takes no other: what it holds beyond
+ * the last sync that returned is unknown for ever, and the file is neither written nor synced again.
+ *
+ * @example
+ * ```ts
+ * import type { Appender, StorageBackend } from "@tidemark/tidemark";
+ *
+ * async function store(backend: StorageBackend, key: string, batch: Uint8Array): Promise<number> {
+ *   const appender: Appender = await backend.createAppender(key);
+ *   try {
+ *     await appender.write(batch);
+ *     await appender.sync(); // durable from here on
+ *     return appender.length;
+ *   } finally {
+ *     await appender.close();
+ *   }
+ * }
+ * console.assert(store.length === 3);
+ * ```
  */
 export interface Appender {
+  /** The object's key. */
   readonly key: string;
   /** Bytes written so far, synced or not. */
   readonly length: number;
-  /** Writes all of `bytes` at the end. The bytes may be reused when it returns. Not durable before {@link sync}. */
+  /**
+   * Writes all of `bytes` at the end. Not durable before {@link Appender.sync}.
+   *
+   * @param bytes May be reused when the promise has resolved.
+   * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`
+   */
   write(bytes: Uint8Array): Promise<void>;
-  /** Makes all that was written durable; the first time also the object's name, in every directory that changed. */
+  /**
+   * Makes all that was written durable; the first time also the object's name, in every directory that changed.
+   *
+   * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`
+   */
   sync(): Promise<void>;
   /** Lets the object go, without writing or syncing anything. Idempotent. */
   close(): Promise<void>;
 }
 
-/** An object that is held open, so that its identity can't be reused by another. */
+/**
+ * An object that is held open, so that its identity can't be reused by another.
+ *
+ * @example
+ * ```ts
+ * import type { PinnedKey, StorageBackend } from "@tidemark/tidemark";
+ *
+ * async function isStillThere(backend: StorageBackend, key: string): Promise<boolean> {
+ *   const pinned: PinnedKey = await backend.pin(key);
+ *   try {
+ *     return pinned.isCurrent();
+ *   } finally {
+ *     await pinned.close();
+ *   }
+ * }
+ * console.assert(isStillThere.length === 2);
+ * ```
+ */
 export interface PinnedKey {
+  /** The object's key. */
   readonly key: string;
-  /** Whether the key still names this very object. Synchronous. */
+  /**
+   * Whether the key still names this very object. Synchronous.
+   *
+   * @throws {TidemarkError} `storage-unavailable`, `storage-denied`
+   */
   isCurrent(): boolean;
   /** Lets go. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Options of {@link StorageBackend.lock}. */
+/**
+ * Options of {@link StorageBackend.lock}.
+ *
+ * @example
+ * ```ts
+ * import type { LockOptions } from "@tidemark/tidemark";
+ *
+ * const options: LockOptions = { takeOver: true };
+ * console.assert(options.takeOver);
+ * ```
+ */
 export interface LockOptions {
   /** Whether to take the lock from a live owner. @default false */
   takeOver?: boolean;
 }
 
-/** A lock that keeps two processes of one machine from taking a job from each other by mistake. */
+/**
+ * A lock that keeps two processes of one machine from taking a job from each other by mistake. Safety does not rest
+ * on it: epochs fence.
+ *
+ * @example
+ * ```ts
+ * import type { OwnerLock, StorageBackend } from "@tidemark/tidemark";
+ *
+ * async function warningsOf(backend: StorageBackend): Promise<readonly string[]> {
+ *   const lock: OwnerLock | undefined = await backend.lock("jobs/orders/LOCK");
+ *   await lock?.close();
+ *   return lock?.warnings ?? [];
+ * }
+ * console.assert(warningsOf.length === 1);
+ * ```
+ */
 export interface OwnerLock {
   /** What was noticed while taking it, such as a lock of another machine. */
   readonly warnings: readonly string[];
@@ -80,45 +206,133 @@ export interface OwnerLock {
   close(): Promise<void>;
 }
 
-/** A place to store objects. */
+/**
+ * A place to store objects. Give one of your own to `openStore`. Every call may throw `storage-unavailable`,
+ * `storage-denied` and, for a key that is none, `invalid-name`; every call that writes `storage-full`. An outcome of
+ * `not-applied` means that nothing has changed and nothing will; when that is not certain it is `unknown`.
+ * Seed: `StorageBackend`.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type StorageBackend } from "@tidemark/tidemark";
+ *
+ * async function jobsOn(backend: StorageBackend): Promise<string[]> {
+ *   await using store = await openStore(backend, { mode: "read" });
+ *   return await store.jobs();
+ * }
+ * console.assert(jobsOn.length === 1);
+ * ```
+ */
 export interface StorageBackend {
-  /** `posix` or `memory`. */
+  /** `posix` or `memory`, or the name of your own. */
   readonly name: string;
   /** Where it is, for people: an absolute path, or `memory`. */
   readonly location: string;
 
-  /** Checks that the place keeps what the engine builds on, before a store is opened for writing. Creates the place itself when `create` is set. */
+  /**
+   * Checks that the place keeps what the engine builds on, before a store is opened for writing.
+   *
+   * @param options `create`: whether to make the place itself where it is missing.
+   * @throws {TidemarkError} `store-not-found`, `unsupported-file-system`
+   */
   prepare(options: { create: boolean }): Promise<void>;
 
-  /** Stores the object whole, durably, replacing any of that key. */
+  /**
+   * Stores the object whole, durably, replacing any of that key.
+   *
+   * @param key Where.
+   * @param bytes All of it; not changed, and not kept after the call.
+   * @param options Tag of the temporary name. @default {}
+   */
   put(key: string, bytes: Uint8Array, options?: PutOptions): Promise<void>;
   /**
    * Stores the object whole, durably, unless the key exists. An error before the creating call has the outcome
    * `not-applied`, one after it `unknown`: the object may be there, durably or not.
+   *
+   * @param key Where.
+   * @param bytes All of it; not changed, and not kept after the call.
+   * @param options Tag of the temporary name. @default {}
+   * @returns Whether this call created it. `exists` says nothing of whether what is there is durable.
    */
   putIfAbsent(key: string, bytes: Uint8Array, options?: PutOptions): Promise<"created" | "exists">;
-  /** Reads the object or a part of it. A range beyond the end gives what is there. @throws `object-not-found` */
+  /**
+   * Reads the object or a part of it. A range beyond the end gives what is there.
+   *
+   * @param key Which.
+   * @param options Range and signal. @default {}
+   * @returns The bytes; the caller's own.
+   * @throws {TidemarkError} `object-not-found`, `aborted`
+   * @throws {RangeError} A range that is none.
+   */
   get(key: string, options?: GetOptions): Promise<Uint8Array>;
-  /** What is known of the object; undefined when there is none. */
+  /**
+   * What is known of the object.
+   *
+   * @param key Which.
+   * @returns Its size and time; undefined when there is none.
+   */
   head(key: string): Promise<ObjectInfo | undefined>;
-  /** The objects below a prefix that ends in `/` (or is empty), recursively, in key order. Never temporary names. */
+  /**
+   * Lists the objects below a prefix, recursively. Never temporary names.
+   *
+   * @param prefix Ends in `/`, or is empty.
+   * @returns The objects, in key order.
+   */
   list(prefix: string): AsyncIterable<ObjectInfo>;
-  /** Deletes the object, durably; answers whether it was there. */
+  /**
+   * Deletes the object, durably.
+   *
+   * @param key Which.
+   * @returns Whether it was there.
+   */
   delete(key: string): Promise<boolean>;
 
-  /** Begins an object that grows; the key must be new. @throws `object-exists` */
+  /**
+   * Begins an object that grows.
+   *
+   * @param key Where; must be new.
+   * @returns What appends to it.
+   * @throws {TidemarkError} `object-exists`
+   */
   createAppender(key: string): Promise<Appender>;
-  /** Whether the key exists. Synchronous: the check before an acknowledgement. */
+  /**
+   * Whether the key exists. Synchronous: the check before an acknowledgement.
+   *
+   * @param key Which.
+   * @returns Whether there is an object of this key.
+   */
   existsSync(key: string): boolean;
-  /** Holds the object of this key. @throws `object-not-found` */
+  /**
+   * Holds the object of this key.
+   *
+   * @param key Which.
+   * @returns What tells whether the key still names it.
+   * @throws {TidemarkError} `object-not-found`
+   */
   pin(key: string): Promise<PinnedKey>;
 
-  /** Takes the lock `key`; undefined where the backend has none. @throws `job-busy` */
+  /**
+   * Takes a lock.
+   *
+   * @param key Its key.
+   * @param options Whether to take it from a live owner. @default {}
+   * @returns The lock; undefined where the backend has none.
+   * @throws {TidemarkError} `job-busy` when a live process of this machine holds it.
+   */
   lock(key: string, options?: LockOptions): Promise<OwnerLock | undefined>;
 
-  /** Temporary names below a prefix. */
+  /**
+   * Lists temporary names below a prefix.
+   *
+   * @param prefix Ends in `/`, or is empty.
+   * @returns The names, in no particular order.
+   */
   listTemporary(prefix: string): AsyncIterable<TemporaryInfo>;
-  /** Removes a temporary name; one that is gone is fine. */
+  /**
+   * Removes a temporary name; one that is gone is fine.
+   *
+   * @param key As it was listed.
+   */
   deleteTemporary(key: string): Promise<void>;
 
   /** Lets go of everything held. Idempotent. */

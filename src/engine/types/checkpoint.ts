@@ -120,7 +120,7 @@ export interface CheckpointOptions {
   processedRecords?: bigint;
   /** JSON that belongs to the checkpoint, such as source offsets; at most 64 KiB. @default none */
   metadata?: unknown;
-  /** Looked at when the checkpoint's turn has come; one that has begun is not given up. @default never */
+  /** Stops waiting; the checkpoint may still be published. @default never */
   signal?: AbortSignal;
 }
 

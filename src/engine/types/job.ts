@@ -119,15 +119,16 @@ export interface Job extends JobReader {
    */
   writer(id: string, options?: { keyGroups?: KeyGroupRange }): Writer;
   /**
-   * Makes a checkpoint of every writer's position: makes everything durable that was appended before, then publishes.
-   * One at a time; others wait their turn. Seed: `Checkpointer::commit`.
+   * Makes a checkpoint of every writer's position at the time of the call: makes everything durable that was appended
+   * before, then publishes. One at a time; others wait their turn. Seed: `Checkpointer::commit`.
    *
    * @param options Names, counts and metadata to keep with it. @default {}
    * @returns The checkpoint, once it is published: from then on it can be restored, and is `latest`.
    * @throws {TidemarkError} `invalid-request` when metadata or identifier are too long; `too-many-checkpoints`;
    * `fenced`, `closed`; and what the storage answered: `storage-full`, `storage-unavailable`, `storage-denied`. With
    * outcome `unknown` it may have been published: list the checkpoints and look.
-   * @throws {TypeError} JSON can't hold the metadata.
+   * @throws {TypeError} JSON can't hold the metadata, or an option is of the wrong type.
+   * @throws {RangeError} A count is not from 0 to 2^64 - 1.
    * @throws The signal's reason.
    */
   checkpoint(options?: CheckpointOptions): Promise<CheckpointMetadata>;

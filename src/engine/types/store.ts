@@ -39,6 +39,8 @@ export interface Store extends AsyncDisposable {
    * fingerprint; `catalog-lost`, `changes-lost`, `corrupt` when what is there can't be relied on (nothing is touched
    * then); `fenced` when another owner was quicker; `invalid-name`, `unsupported-format`, `closed`; and what the
    * storage answered: `storage-full`, `storage-unavailable`, `storage-denied`.
+   * @throws {TypeError} The fingerprint is no bigint.
+   * @throws {RangeError} The fingerprint is not from 0 to 2^64 - 1.
    */
   job(id: string, options?: JobOptions): Promise<Job>;
   /**

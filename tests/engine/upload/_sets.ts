@@ -1,6 +1,11 @@
 /** Change sets and tasks for tests of the upload parts. @module */
-import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
-import { type UploadResult, UploadTask } from "../../../src/engine/upload/upload_task.ts";
+import assert from "node:assert/strict";
+import { type ChangeSet, setHeaderBytes } from "../../../src/engine/format/change_set.ts";
+import {
+  type UploadResult,
+  UploadTask,
+  type UploadTaskOptions,
+} from "../../../src/engine/upload/upload_task.ts";
 import { changesOf } from "../_engine.ts";
 
 /** A change set of one change. */
@@ -20,18 +25,29 @@ export function setOf(sequenceNumber: number, text = `change ${sequenceNumber}`)
   };
 }
 
+/** A change set that has `size` bytes with its framing; what it holds is never read. */
+export function setOfBytes(sequenceNumber: number, size: number): ChangeSet {
+  const set = setOf(sequenceNumber);
+  const sized = { ...set, byteLength: size - setHeaderBytes({ ...set, byteLength: size }) };
+  assert.equal(setHeaderBytes(sized) + sized.byteLength, size, `no change set has ${size} bytes`);
+  return sized;
+}
+
 /** A task that keeps what it was told. */
 export class RecordedTask {
   readonly task: UploadTask;
   readonly events: (readonly UploadResult[] | { failed: readonly number[]; error: Error })[] = [];
 
-  /** @param onEvent Called at each event, with the first number of the task. */
-  constructor(sets: readonly ChangeSet[], onEvent?: (first: number) => void) {
+  /** @param options `onEvent`: called at each event, with the first number of the task. */
+  constructor(
+    sets: readonly ChangeSet[],
+    options: UploadTaskOptions & { onEvent?: (first: number) => void } = {},
+  ) {
     const note = (event: (typeof this.events)[number]) => {
       this.events.push(event);
-      onEvent?.(sets[0]?.sequenceNumber);
+      options.onEvent?.(sets[0]?.sequenceNumber);
     };
-    this.task = new UploadTask(sets, note, (failed, error) => note({ failed, error }));
+    this.task = new UploadTask(sets, note, (failed, error) => note({ failed, error }), options);
   }
 
   /** How it ended. */

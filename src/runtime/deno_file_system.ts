@@ -8,6 +8,7 @@
  */
 import type {
   DirectoryEntry,
+  DirectoryHandle,
   FileHandle,
   FileStat,
   FileType,
@@ -217,13 +218,9 @@ export class DenoFileSystem extends NodeFileSystem {
     return entries;
   }
 
-  override async syncDirectory(path: string): Promise<void> {
-    const folder = await this.#deno.open(path, { read: true });
-    try {
-      await folder.sync();
-    } finally {
-      folder.close();
-    }
+  override async openDirectory(path: string): Promise<DirectoryHandle> {
+    // Deno takes no flag that wants a directory; the slash at the end does.
+    return new DenoFileHandle(await this.#deno.open(`${path}/`, { read: true }));
   }
 
   override async stat(path: string): Promise<FileStat | undefined> {

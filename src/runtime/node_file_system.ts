@@ -10,6 +10,7 @@
 import fs from "node:fs";
 import type {
   DirectoryEntry,
+  DirectoryHandle,
   FileHandle,
   FileStat,
   FileSystem,
@@ -21,7 +22,7 @@ import type {
 /** Largest read or write that is done synchronously. */
 export const SYNC_BYTES_MAX: number = 256 * 1024;
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants;
 
 const FLAGS: Readonly<Record<OpenMode, number>> = {
   read: O_RDONLY | O_NOFOLLOW,
@@ -66,7 +67,7 @@ function isDirectoryError(path: string): Error {
   return Object.assign(new Error(`EISDIR: is a directory, unlink '${path}'`), { code: "EISDIR" });
 }
 
-/** An open file of {@link NodeFileSystem}. */
+/** An open file or directory of {@link NodeFileSystem}. */
 export class NodeFileHandle implements FileHandle {
   readonly #lockFile: ((descriptor: number) => boolean) | undefined;
   #descriptor: number | undefined;
@@ -166,13 +167,10 @@ export class NodeFileSystem implements FileSystem {
     return entries.map((entry) => ({ name: entry.name, type: typeOf(entry) }));
   }
 
-  async syncDirectory(path: string): Promise<void> {
-    const descriptor = await call<number>((done) => fs.open(path, O_RDONLY, done));
-    try {
-      await call((done) => fs.fsync(descriptor, (error) => done(error, undefined)));
-    } finally {
-      await call((done) => fs.close(descriptor, (error) => done(error ?? null, undefined)));
-    }
+  async openDirectory(path: string): Promise<DirectoryHandle> {
+    return new NodeFileHandle(
+      await call<number>((done) => fs.open(path, O_RDONLY | O_DIRECTORY, done)),
+    );
   }
 
   async stat(path: string): Promise<FileStat | undefined> {

@@ -183,10 +183,31 @@ const NAMES: Record<string, Try> = {
     await fs.unlink(at("d/f"));
     await failsWith(() => fs.unlink(at("d/f")), "ENOENT");
     await failsWith(() => fs.unlink(at("d")), "EISDIR", "EPERM");
-    await fs.syncDirectory(at("d"));
     await fs.rmdir(at("d"));
     await failsWith(() => fs.rmdir(at("d")), "ENOENT");
-    await failsWith(() => fs.syncDirectory(at("d")), "ENOENT");
+  },
+  "an open directory syncs what is named in it before and after": async ({ fs, at }) => {
+    await fs.mkdir(at("d"));
+    const directory = await fs.openDirectory(at("d"));
+    await directory.sync();
+    await write(fs, at("d/f"), "1");
+    await fs.link(at("d/f"), at("d/g"));
+    await Promise.all([directory.sync(), directory.sync()]);
+    await fs.unlink(at("d/f"));
+    await fs.unlink(at("d/g"));
+    await directory.sync();
+    await fs.rmdir(at("d"));
+    await directory.close();
+    await directory.close();
+    await assert.rejects(() => directory.sync());
+  },
+  "only a directory opens as one": async ({ fs, at }) => {
+    await write(fs, at("f"), "1");
+    await failsWith(() => fs.openDirectory(at("none")), "ENOENT");
+    await failsWith(() => fs.openDirectory(at("f")), "ENOTDIR");
+    await failsWith(() => fs.openDirectory(at("f/d")), "ENOTDIR");
+    const root = await fs.openDirectory("/");
+    await root.close();
   },
   "link gives a second name, never over another": async ({ fs, at }) => {
     await write(fs, at("a"), "a");
@@ -258,6 +279,9 @@ const LINKS: Record<string, Try> = {
     assert.equal((await fs.stat(at("to-f")))?.type, "symlink");
     assert.equal(fs.statSync(at("to-none"))?.type, "symlink");
     await symlink(at("d"), at("to-d"));
+    const directory = await fs.openDirectory(at("to-d"));
+    await directory.sync();
+    await directory.close();
     assert.equal(await fs.realPath(at("to-d")), await fs.realPath(at("d")));
     const types = new Map((await fs.readDirectory(at("."))).map(({ name, type }) => [name, type]));
     assert.equal(types.get("to-d"), "symlink");

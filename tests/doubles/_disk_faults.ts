@@ -1,9 +1,13 @@
 /** Faults of the forgetting disk, as data. @module */
 
-/** A call of the file-system port. `create` is an `open` that creates; `fstat` is the `stat` of a handle. */
+/**
+ * A call of the file-system port. `create` is an `open` that creates; `fstat` is the `stat` of a handle;
+ * `syncDirectory` is the `sync` of a directory's handle.
+ */
 export type CallKind =
   | "open"
   | "create"
+  | "openDirectory"
   | "mkdir"
   | "link"
   | "rename"
@@ -65,7 +69,10 @@ export interface DiskFault {
   readonly when?: "before" | "after";
   /** How many calls it is about. @default 1 */
   readonly times?: number;
-  /** A failed sync loses what it was to write, for good: a later one says yes without writing it. @default false */
+  /**
+   * A failed sync loses what it was to write, for good. Handles that were open then are told at their next sync,
+   * once; others are not: a later sync says yes without writing it. @default false
+   */
   readonly losesPending?: boolean;
 }
 

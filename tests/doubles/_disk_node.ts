@@ -49,6 +49,8 @@ export class FileNode {
   /** Handles that hold it. */
   opens = 0;
   modifiedMs = 0;
+  /** Syncs that failed and lost what they were to write; whoever has it open then is told once. */
+  failures = 0;
   /** Whoever holds the kernel's lock. */
   lockedBy: object | undefined;
   readonly #seen = new GrowingBytes();
@@ -79,7 +81,8 @@ export class FileNode {
   }
 
   /** What was written since the last sync stays readable, and never gets to the disk. */
-  forgetPending(): void {
+  losePending(): void {
+    this.failures++;
     this.#pending = [];
   }
 
@@ -147,6 +150,8 @@ export class FolderNode {
   links = 0;
   opens = 0;
   modifiedMs = 0;
+  /** As of a file. */
+  failures = 0;
   #seen = new Map<string, DiskNode>();
   #onDisk = new Map<string, DiskNode>();
   /** Each is one step of the file system: its names change together, or not. */
@@ -184,7 +189,8 @@ export class FolderNode {
   }
 
   /** What changed since the last sync stays to be seen, and never gets to the disk. */
-  forgetPending(): void {
+  losePending(): void {
+    this.failures++;
     this.#pending = [];
   }
 

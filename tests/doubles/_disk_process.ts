@@ -1,6 +1,7 @@
 /** One process's view of the forgetting disk: the file-system port, its handles, its locks. @module */
 import type {
   DirectoryEntry,
+  DirectoryHandle,
   FileHandle,
   FileStat,
   FileSystem,
@@ -43,10 +44,7 @@ export class DiskProcess implements FileSystem {
     return this.later(mode === "create" ? "create" : "open", path, () => {
       const node = mode === "create" ? this.#create(path) : this.#find(path, "open");
       if (mode === "update" && node.type === "directory") throw errnoError("EISDIR", "open", path);
-      node.opens++;
-      const handle = new DiskHandle(this, this.#disk, node, path, mode !== "read");
-      this.#handles.add(handle);
-      return handle;
+      return this.#hold(node, path, mode !== "read");
     });
   }
 
@@ -116,11 +114,10 @@ export class DiskProcess implements FileSystem {
     });
   }
 
-  syncDirectory(path: string): Promise<void> {
-    return this.later("syncDirectory", path, (isSkipped) => {
-      const folder = this.#findFolder(path, "syncDirectory");
-      if (!isSkipped) folder.sync();
-    }, () => this.#findFolder(path, "syncDirectory").forgetPending());
+  openDirectory(path: string): Promise<DirectoryHandle> {
+    return this.later("openDirectory", path, () => {
+      return this.#hold(this.#findFolder(path, "openDirectory"), path, false);
+    });
   }
 
   stat(path: string): Promise<FileStat | undefined> {
@@ -170,6 +167,12 @@ export class DiskProcess implements FileSystem {
   /** A handle was closed. */
   forget(handle: DiskHandle): void {
     this.#handles.delete(handle);
+  }
+
+  #hold(node: DiskNode, path: string, isWritable: boolean): DiskHandle {
+    const handle = new DiskHandle(this, this.#disk, node, path, isWritable);
+    this.#handles.add(handle);
+    return handle;
   }
 
   #create(path: string): DiskNode {
@@ -228,6 +231,8 @@ class DiskHandle implements FileHandle {
   readonly #path: string;
   readonly #isWritable: boolean;
   #isOpen = true;
+  /** Failures of the node that a caller was told of, or that were before the handle. */
+  #failuresKnown: number;
 
   constructor(
     process: DiskProcess,
@@ -241,6 +246,8 @@ class DiskHandle implements FileHandle {
     this.#node = node;
     this.#path = path;
     this.#isWritable = isWritable;
+    this.#failuresKnown = node.failures;
+    node.opens++;
   }
 
   read(target: Uint8Array, position: number): Promise<number> {
@@ -268,7 +275,7 @@ class DiskHandle implements FileHandle {
   }
 
   sync(): Promise<void> {
-    return this.#sync("sync");
+    return this.#sync(this.#node.type === "directory" ? "syncDirectory" : "sync");
   }
 
   stat(): Promise<FileStat> {
@@ -303,10 +310,17 @@ class DiskHandle implements FileHandle {
     this.#disk.release(this.#node);
   }
 
-  #sync(kind: "datasync" | "sync"): Promise<void> {
+  #sync(kind: "datasync" | "sync" | "syncDirectory"): Promise<void> {
+    const node = this.#node;
     return this.#later(kind, (isSkipped) => {
-      if (!isSkipped) this.#node.sync();
-    }, () => this.#node.forgetPending());
+      if (!isSkipped) node.sync();
+      if (this.#failuresKnown === node.failures) return;
+      this.#failuresKnown = node.failures;
+      throw errnoError("EIO", kind, this.#path);
+    }, () => {
+      node.losePending();
+      this.#failuresKnown = node.failures;
+    });
   }
 
   #later<T>(

@@ -10,7 +10,8 @@
  * const after = disk.fileSystem();
  * ```
  *
- * A file's data is safe after `datasync` or `sync` of it, a name after `syncDirectory` of its folder. A rename
+ * A file's data is safe after `datasync` or `sync` of it, a name after a sync of its folder (in the log
+ * `syncDirectory`). A sync that loses what it was to write is told of to every handle that was open then. A rename
  * within one folder is one step; every other change of a name stands alone, and none waits for another.
  * Identities are reused as inodes are. No symbolic links.
  * @module

@@ -24,8 +24,15 @@ async function write(fs: FileSystem, path: string, text: string, sync: Steps = {
   const handle = await fs.open(path, "create");
   await handle.write(new TextEncoder().encode(text), 0);
   if (sync.data) await handle.datasync();
-  if (sync.name) await fs.syncDirectory(path.slice(0, path.lastIndexOf("/")));
+  if (sync.name) await syncNames(fs, path.slice(0, path.lastIndexOf("/")));
   await handle.close();
+}
+
+/** Syncs a folder through a handle that is opened now. */
+async function syncNames(fs: FileSystem, path: string): Promise<void> {
+  const directory = await fs.openDirectory(path);
+  await directory.sync();
+  await directory.close();
 }
 
 async function read(fs: FileSystem, path: string): Promise<string | undefined> {
@@ -159,7 +166,7 @@ test("ForgettingDisk's failed sync loses what it held, and later ones lie", asyn
   const disk = new ForgettingDisk();
   const fs = disk.fileSystem();
   const handle = await fs.open("/disk/f", "create");
-  await fs.syncDirectory("/disk");
+  await syncNames(fs, "/disk");
   await handle.write(new TextEncoder().encode("lost"), 0);
   disk.addFault({ matches: ({ kind }) => kind === "datasync", error: "EIO", losesPending: true });
   assert.equal(await code(handle.datasync()), "EIO");
@@ -169,6 +176,28 @@ test("ForgettingDisk's failed sync loses what it held, and later ones lie", asyn
   await handle.datasync();
   disk.crash("power-cut");
   assert.equal(await read(disk.fileSystem(), "/disk/f"), "\0\0\0\0kept");
+});
+
+test("ForgettingDisk tells who had a folder open of a sync that lost its names, once", async () => {
+  const disk = new ForgettingDisk();
+  const [fs, other] = [disk.fileSystem(), disk.fileSystem()];
+  const [failing, beside] = [await fs.openDirectory("/disk"), await other.openDirectory("/disk")];
+  await write(fs, "/disk/lost", "x", { data: true });
+  disk.addFault({
+    matches: ({ kind }) => kind === "syncDirectory",
+    error: "EIO",
+    losesPending: true,
+  });
+  assert.equal(await code(failing.sync()), "EIO");
+  assert.equal(await code(syncNames(fs, "/disk")), undefined, "opened later: it lies");
+  await write(fs, "/disk/kept", "x", { data: true });
+  assert.equal(await code(beside.sync()), "EIO");
+  assert.equal(await code(beside.sync()), undefined, "it was told");
+  assert.equal(await code(failing.sync()), undefined, "it was told");
+  assert.equal(await read(fs, "/disk/lost"), "x");
+  disk.crash("power-cut");
+  const after = disk.fileSystem();
+  assert.deepEqual(await after.readDirectory("/disk"), [{ name: "kept", type: "file" }]);
 });
 
 test("ForgettingDisk skips chosen syncs", async () => {

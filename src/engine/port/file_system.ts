@@ -54,6 +54,20 @@ export interface FileHandle {
   close(): Promise<void>;
 }
 
+/**
+ * An open directory, through which its names are made durable.
+ *
+ * Linux tells of a write-back that failed once to every handle that was open then, and to none that is opened
+ * later: there a sync says yes although the names are not on disk. So a handle vouches only for names that were
+ * made after it was opened, only until a sync of it has failed, and is never shared by two who rely on it.
+ */
+export interface DirectoryHandle {
+  /** fsync(2): makes the names in the directory durable. */
+  sync(): Promise<void>;
+  /** close(2). */
+  close(): Promise<void>;
+}
+
 /** The file system's port. */
 export interface FileSystem {
   /** Which implementation this is, such as `node`. */
@@ -74,8 +88,8 @@ export interface FileSystem {
   rmdir(path: string): Promise<void>;
   /** readdir(3), in no particular order. */
   readDirectory(path: string): Promise<DirectoryEntry[]>;
-  /** fsync(2) of a directory: makes the names in it durable. */
-  syncDirectory(path: string): Promise<void>;
+  /** open(2) of a directory; follows symbolic links. */
+  openDirectory(path: string): Promise<DirectoryHandle>;
   /** lstat(2); undefined when there is no such name. */
   stat(path: string): Promise<FileStat | undefined>;
   /** lstat(2), synchronous; undefined when there is no such name. */

@@ -1,15 +1,22 @@
 /** An object on disk that grows at its end. @module */
 import { TidemarkError } from "../errors.ts";
-import type { FileHandle } from "../port/file_system.ts";
+import type { DirectoryHandle, FileHandle } from "../port/file_system.ts";
 import { type AppendTarget, GuardedAppender } from "./_guarded_appender.ts";
 import { folderOf } from "./_keys.ts";
-import { errnoOf, type PosixPorts } from "./_posix_context.ts";
+import { closeDirectory, errnoOf, type PosixPorts } from "./_posix_context.ts";
 import { explainPosixError, type FailedCall } from "./_posix_error.ts";
 import type { PosixFolders } from "./_posix_folders.ts";
 import { writeFully } from "./_posix_writes.ts";
 
 /** How often a folder that vanished is made anew. */
 const FOLDER_ATTEMPTS_MAX = 3;
+
+/** A file that was created and whose name is not durable yet. */
+interface CreatedFile {
+  readonly handle: FileHandle;
+  /** Opened before the file was created. */
+  readonly directory: DirectoryHandle;
+}
 
 /** Creates the file of `key` and an appender for it. */
 export async function createPosixAppender(
@@ -18,10 +25,10 @@ export async function createPosixAppender(
   key: string,
   onClose: (appender: GuardedAppender) => void,
 ): Promise<GuardedAppender> {
-  const handle = await createFile(ports, folders, key);
+  const file = await createFile(ports, folders, key);
   const appender = new GuardedAppender(
     key,
-    targetOf(ports, folders, key, handle, () => onClose(appender)),
+    targetOf(ports, folders, key, file, () => onClose(appender)),
   );
   return appender;
 }
@@ -30,44 +37,52 @@ async function createFile(
   ports: PosixPorts,
   folders: PosixFolders,
   key: string,
-): Promise<FileHandle> {
+): Promise<CreatedFile> {
   for (let attempt = 1;; attempt++) {
     let failed: FailedCall = { action: "create", path: folders.pathOf(key) };
+    let directory: DirectoryHandle | undefined;
     try {
       await folders.make(folderOf(key), failed);
+      directory = await ports.fileSystem.openDirectory(folders.pathOf(folderOf(key)));
       failed = { ...failed, path: folders.pathOf(key), outcome: "unknown" };
-      return await ports.fileSystem.open(failed.path, "create");
+      return { handle: await ports.fileSystem.open(failed.path, "create"), directory };
     } catch (error) {
-      if (errnoOf(error) === "EEXIST") {
-        throw new TidemarkError(
-          "object-exists",
-          `Cannot create ${
-            JSON.stringify(key)
-          }: it exists already, and an appender wants a new key`,
-          { details: { key, path: failed.path }, cause: error },
-        );
-      }
+      if (directory !== undefined) await closeDirectory(ports, directory);
+      if (errnoOf(error) === "EEXIST") throw existsError(key, failed.path, error);
       if (errnoOf(error) === "ENOENT" && attempt < FOLDER_ATTEMPTS_MAX) continue;
       throw await explainPosixError(ports, folders.root, error, failed);
     }
   }
 }
 
+function existsError(key: string, path: string, cause: unknown): TidemarkError {
+  return new TidemarkError(
+    "object-exists",
+    `Cannot create ${JSON.stringify(key)}: it exists already, and an appender wants a new key`,
+    { details: { key, path }, cause },
+  );
+}
+
 function targetOf(
   ports: PosixPorts,
   folders: PosixFolders,
   key: string,
-  handle: FileHandle,
+  { handle, directory }: CreatedFile,
   onClose: () => void,
 ): AppendTarget {
   const path = folders.pathOf(key);
-  let isNameDurable = false;
+  let unsynced: DirectoryHandle | undefined = directory;
   const attempt = async (failed: FailedCall, call: () => Promise<void>) => {
     try {
       await call();
     } catch (error) {
       throw await explainPosixError(ports, folders.root, error, failed);
     }
+  };
+  const letDirectoryGo = async () => {
+    if (unsynced === undefined) return;
+    unsynced = undefined;
+    await closeDirectory(ports, directory);
   };
   return {
     write: (bytes, position) =>
@@ -78,12 +93,12 @@ function targetOf(
     sync: () =>
       attempt({ action: "sync", path, outcome: "unknown" }, async () => {
         await handle.datasync();
-        if (isNameDurable) return;
-        await ports.fileSystem.syncDirectory(folders.pathOf(folderOf(key)));
-        isNameDurable = true;
+        await unsynced?.sync();
+        await letDirectoryGo();
       }),
     close: async () => {
       onClose();
+      await letDirectoryGo();
       await attempt({ action: "close", path, outcome: "unknown" }, () => handle.close());
     },
   };

@@ -1,6 +1,6 @@
 /** What the parts of the POSIX backend share. @module */
 import type { Clock } from "../port/clock.ts";
-import type { FileHandle, FileSystem } from "../port/file_system.ts";
+import type { DirectoryHandle, FileHandle, FileSystem } from "../port/file_system.ts";
 import type { Logger } from "../port/logger.ts";
 import type { ProcessInfo } from "../port/process_info.ts";
 import type { Random } from "../port/random.ts";
@@ -43,5 +43,27 @@ export async function closeAfterFailure(ports: PosixPorts, handle: FileHandle): 
     await handle.close();
   } catch (error) {
     ports.logger.log("warning", "A file could not be closed after a failure", { error });
+  }
+}
+
+/** Closes a directory. What its names are worth was told by its sync, so a failure changes nothing. */
+export async function closeDirectory(
+  ports: PosixPorts,
+  directory: DirectoryHandle,
+): Promise<void> {
+  try {
+    await directory.close();
+  } catch (error) {
+    ports.logger.log("warning", "A directory could not be closed", { error });
+  }
+}
+
+/** Syncs a directory in which the caller made no name: what others made and failed to sync, it can't vouch for. */
+export async function syncDirectory(ports: PosixPorts, path: string): Promise<void> {
+  const directory = await ports.fileSystem.openDirectory(path);
+  try {
+    await directory.sync();
+  } finally {
+    await closeDirectory(ports, directory);
   }
 }

@@ -5,8 +5,8 @@
  * @module
  */
 import { TidemarkError } from "../errors.ts";
-import type { FileStat } from "../port/file_system.ts";
-import { errnoOf, type PosixPorts } from "./_posix_context.ts";
+import type { DirectoryHandle, FileStat } from "../port/file_system.ts";
+import { closeDirectory, errnoOf, type PosixPorts } from "./_posix_context.ts";
 import { type FailedCall, posixError, storeNotFound } from "./_posix_error.ts";
 
 /** Keeps every path within one root. */
@@ -18,6 +18,8 @@ export class PosixFolders {
   readonly #durable = new Set<string>();
   /** Folders whose name could not be synced, and that could not be taken back. */
   readonly #doubtful = new Set<string>();
+  /** Folders that are being made, or synced for the first time. */
+  readonly #naming = new Map<string, Promise<void>>();
 
   /** @param root Absolute path. */
   constructor(ports: PosixPorts, root: string) {
@@ -102,65 +104,83 @@ export class PosixFolders {
   /** Makes a folder and those above it, and makes all their names durable. */
   async make(folder: string, failed: FailedCall): Promise<void> {
     await this.openRoot(failed);
-    const made: string[] = [];
     for (const part of partsOf(folder)) {
       const path = this.pathOf(part);
       if (this.#doubtful.has(path)) throw doubtfulError(path, failed);
-      const type = this.#ports.fileSystem.statSync(path)?.type;
-      if (type === "symlink") throw linkError(path, failed);
-      if (type === "directory") continue;
-      this.#durable.delete(path);
-      if (await this.#makeOne(path, failed)) made.push(path);
+      if (this.#isThere(path, failed) && this.#durable.has(path)) continue;
+      // Who comes while it is being named waits for that sync: one of its own could say yes after it failed.
+      await (this.#naming.get(path) ?? this.#startNaming(path));
+      this.#isThere(path, failed);
     }
-    await this.#syncNames(folder, made);
   }
 
-  /** Answers whether this call made it, rather than another one at the same time. */
-  async #makeOne(path: string, failed: FailedCall): Promise<boolean> {
+  #isThere(path: string, failed: FailedCall): boolean {
+    const type = this.#ports.fileSystem.statSync(path)?.type;
+    if (type === "symlink") throw linkError(path, failed);
+    if (type !== undefined && type !== "directory") throw notAFolder(path, failed);
+    return type === "directory";
+  }
+
+  #startNaming(path: string): Promise<void> {
+    const naming = this.#name(path).finally(() => this.#naming.delete(path));
+    this.#naming.set(path, naming);
+    return naming;
+  }
+
+  /** Makes a folder where it is missing, and its name durable, whoever made it. */
+  async #name(path: string): Promise<void> {
+    const { fileSystem } = this.#ports;
+    this.#durable.delete(path);
+    // Opened before the look: what another process makes after it is vouched for as well.
+    const parent = await fileSystem.openDirectory(parentOf(path));
     try {
-      await this.#ports.fileSystem.mkdir(path);
-      return true;
+      if (fileSystem.statSync(path) === undefined) await makeUnlessThere(this.#ports, path);
+      await this.#syncName(parent, path);
+    } finally {
+      await closeDirectory(this.#ports, parent);
+    }
+    this.#durable.add(path);
+  }
+
+  async #syncName(parent: DirectoryHandle, path: string): Promise<void> {
+    try {
+      await parent.sync();
     } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
-      const type = this.#ports.fileSystem.statSync(path)?.type;
-      if (type === "symlink") throw linkError(path, failed);
-      if (type !== undefined && type !== "directory") throw notAFolder(path, failed);
-      return false;
+      if (!await takeBackFolder(this.#ports, path)) this.#doubtful.add(path);
+      throw error;
     }
   }
+}
 
-  async #syncNames(folder: string, made: readonly string[]): Promise<void> {
-    let parent = this.#root;
-    for (const part of partsOf(folder)) {
-      const path = this.pathOf(part);
-      if (!this.#durable.has(path)) {
-        try {
-          await this.#ports.fileSystem.syncDirectory(parent);
-        } catch (error) {
-          await this.#takeBack(made);
-          throw error;
-        }
-        this.#durable.add(path);
-      }
-      parent = path;
-    }
+/**
+ * Removes a folder whose name could not be synced: a second sync of the same name may say yes without having written
+ * it, so it must be made anew. Answers whether it is gone.
+ */
+export async function takeBackFolder(ports: PosixPorts, path: string): Promise<boolean> {
+  try {
+    await ports.fileSystem.rmdir(path);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return true;
+    ports.logger.log("error", "A folder whose name could not be synced can't be removed", {
+      path,
+      error,
+    });
+    return false;
   }
+}
 
-  /** A second sync of the same names may say yes without having written them: they must be made anew. */
-  async #takeBack(made: readonly string[]): Promise<void> {
-    for (const path of made.toReversed()) {
-      try {
-        await this.#ports.fileSystem.rmdir(path);
-        this.#durable.delete(path);
-      } catch (error) {
-        if (errnoOf(error) === "ENOENT") continue;
-        this.#doubtful.add(path);
-        this.#ports.logger.log("error", "A folder whose name could not be synced is not used", {
-          path,
-          error,
-        });
-      }
-    }
+/** Folder that a path's last part is in. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(1, path.lastIndexOf("/")));
+}
+
+/** Makes a folder; one that is there by now is fine. */
+export async function makeUnlessThere(ports: PosixPorts, path: string): Promise<void> {
+  try {
+    await ports.fileSystem.mkdir(path);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
   }
 }
 

@@ -5,9 +5,16 @@
  */
 import { TidemarkError } from "../errors.ts";
 import { temporaryName } from "./_keys.ts";
-import { discardTemporary, errnoOf, NOT_CAPABLE, type PosixPorts } from "./_posix_context.ts";
+import {
+  closeDirectory,
+  discardTemporary,
+  errnoOf,
+  NOT_CAPABLE,
+  type PosixPorts,
+  syncDirectory,
+} from "./_posix_context.ts";
 import { explainPosixError, type FailedCall } from "./_posix_error.ts";
-import type { PosixFolders } from "./_posix_folders.ts";
+import { makeUnlessThere, parentOf, type PosixFolders, takeBackFolder } from "./_posix_folders.ts";
 
 /** Tag of the names that the checks use. */
 const PROBE_TAG = "probe";
@@ -47,53 +54,69 @@ export async function preparePosixRoot(
 ): Promise<void> {
   const failed: FailedCall = { action: "open store folder", path: folders.root };
   try {
-    if (options.create) await makeRoot(ports, folders.root);
+    const durable = options.create ? await makeRoot(ports, folders.root) : undefined;
     await folders.openRoot(failed);
     await checkType(ports, folders.root);
-    if (options.create) await syncAncestors(ports, folders.root);
+    if (durable !== undefined) await syncAncestors(ports, folders.root, durable);
     await probe(ports, folders);
   } catch (error) {
     throw await explainPosixError(ports, folders.root, error, failed);
   }
 }
 
-function parentOf(path: string): string {
-  return path.slice(0, Math.max(1, path.lastIndexOf("/")));
+/** Makes the root and what is missing above it; answers those whose names are on disk now. */
+async function makeRoot(ports: PosixPorts, root: string): Promise<ReadonlySet<string>> {
+  const missing: string[] = [];
+  for (let path = root; path !== "/"; path = parentOf(path)) {
+    if (await ports.fileSystem.stat(path) !== undefined) break;
+    missing.push(path);
+  }
+  const durable = new Set<string>();
+  for (const path of missing.toReversed()) {
+    if (await makeAbove(ports, path)) durable.add(path);
+  }
+  return durable;
 }
 
-async function makeRoot(ports: PosixPorts, root: string): Promise<void> {
-  const missing: string[] = [];
-  let path = root;
-  while (path !== "/" && await ports.fileSystem.stat(path) === undefined) {
-    missing.push(path);
-    path = parentOf(path);
-  }
-  for (const folder of missing.toReversed()) {
-    try {
-      await ports.fileSystem.mkdir(folder);
-    } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
-    }
+/** Makes one folder; answers whether its name was synced. */
+async function makeAbove(ports: PosixPorts, path: string): Promise<boolean> {
+  const parent = await unlessOthers(() => ports.fileSystem.openDirectory(parentOf(path)));
+  try {
+    await makeUnlessThere(ports, path);
+    if (parent === undefined) return false;
+    return await unlessOthers(() => parent.sync().then(() => true)) === true;
+  } catch (error) {
+    await takeBackFolder(ports, path);
+    throw error;
+  } finally {
+    if (parent !== undefined) await closeDirectory(ports, parent);
   }
 }
 
 /**
- * Makes the root's own name durable, and those above it. All of them, also when they were found: whoever made
- * them may have died before its sync.
+ * Makes the root's own name durable, and those above it. All that are not `durable` yet, also when they were found:
+ * whoever made them may have died before its sync.
  */
-async function syncAncestors(ports: PosixPorts, root: string): Promise<void> {
-  for (let path = root; path !== "/";) {
-    path = parentOf(path);
-    try {
-      await ports.fileSystem.syncDirectory(path);
-    } catch (error) {
-      const errno = errnoOf(error);
-      const isOthers = errno === "EACCES" || errno === "EPERM" || errno === NOT_CAPABLE ||
-        errno === "EROFS" || errno === "EINVAL";
-      if (!isOthers) throw error;
-      // A folder that we may not even read, or that can't be synced, is one that we did not make.
-      return;
-    }
+async function syncAncestors(
+  ports: PosixPorts,
+  root: string,
+  durable: ReadonlySet<string>,
+): Promise<void> {
+  for (let path = root; path !== "/"; path = parentOf(path)) {
+    if (durable.has(path)) continue;
+    const parent = parentOf(path);
+    if (await unlessOthers(() => syncDirectory(ports, parent).then(() => true)) !== true) return;
+  }
+}
+
+/** Undefined for a folder that we may not even read, or that can't be synced: one that we did not make. */
+async function unlessOthers<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    if (["EACCES", "EPERM", NOT_CAPABLE, "EROFS", "EINVAL"].includes(errno)) return undefined;
+    throw error;
   }
 }
 
@@ -146,7 +169,7 @@ async function probeNames(
     return fileSystem.link(file, linked);
   });
   try {
-    await fileSystem.syncDirectory(root);
+    await syncDirectory(ports, root);
   } catch (error) {
     throw isRefusal(error) ? unsupported(root, "can't sync folders", {}, error) : error;
   }

@@ -1,13 +1,19 @@
 /**
  * Writes whole objects so that they are there entirely or not at all, and still there after a power cut.
- * Owns: the order of temporary file, data sync, name, folder sync. Does not own: keys, reads, retries;
- * only a temporary that a sweep took away is made again.
+ * Owns: the order of temporary file, data sync, opening the folder, name, folder sync. Does not own: keys, reads,
+ * retries; only a temporary that a sweep took away is made again.
  * @module
  */
 import type { Outcome, TidemarkError } from "../errors.ts";
-import type { FileHandle } from "../port/file_system.ts";
+import type { DirectoryHandle, FileHandle } from "../port/file_system.ts";
 import { folderOf, temporaryName } from "./_keys.ts";
-import { closeAfterFailure, discardTemporary, errnoOf, type PosixPorts } from "./_posix_context.ts";
+import {
+  closeAfterFailure,
+  closeDirectory,
+  discardTemporary,
+  errnoOf,
+  type PosixPorts,
+} from "./_posix_context.ts";
 import { explainPosixError, type FailedCall, NO_PROGRESS } from "./_posix_error.ts";
 import type { PosixFolders } from "./_posix_folders.ts";
 
@@ -36,6 +42,13 @@ export async function writeFully(
   }
 }
 
+/** A name that was made and is not durable yet. */
+interface Staged {
+  readonly temporary: string;
+  /** Opened before the name was made. */
+  readonly directory: DirectoryHandle;
+}
+
 /** Puts objects under their names. */
 export class PosixWrites {
   readonly #ports: PosixPorts;
@@ -49,10 +62,14 @@ export class PosixWrites {
   /** See `StorageBackend.put`. */
   async put(key: string, bytes: Uint8Array, tag: string | undefined): Promise<void> {
     const { fileSystem } = this.#ports;
-    await this.#publish(key, bytes, tag, async (temporary, target) => {
+    const { directory } = await this.#stage(key, bytes, tag, async (temporary, target) => {
       await fileSystem.rename(temporary, target);
     });
-    await this.#syncFolder(key);
+    try {
+      await this.#sync(directory, key, "write");
+    } finally {
+      await closeDirectory(this.#ports, directory);
+    }
   }
 
   /** See `StorageBackend.putIfAbsent`. */
@@ -63,7 +80,7 @@ export class PosixWrites {
   ): Promise<"created" | "exists"> {
     const { fileSystem } = this.#ports;
     let isCreated = true;
-    const temporary = await this.#publish(key, bytes, tag, async (temporary, target) => {
+    const staged = await this.#stage(key, bytes, tag, async (temporary, target) => {
       try {
         await fileSystem.link(temporary, target);
       } catch (error) {
@@ -72,61 +89,59 @@ export class PosixWrites {
       }
     });
     try {
-      if (isCreated) await this.#syncFolder(key);
+      if (isCreated) await this.#sync(staged.directory, key, "write");
     } finally {
-      await discardTemporary(this.#ports, temporary);
+      await closeDirectory(this.#ports, staged.directory);
+      await discardTemporary(this.#ports, staged.temporary);
     }
     return isCreated ? "created" : "exists";
   }
 
-  /** Deletes a name durably; answers whether it was there. */
+  /**
+   * Deletes a name durably; answers whether it was there. What a failed sync left of an earlier delete, this one can't
+   * vouch for: such a name may come back after a power cut.
+   */
   async delete(key: string, failed: FailedCall): Promise<boolean> {
-    const path = this.#folders.pathOf(key);
-    let isFound = true;
+    const directory = await this.#openFolder(key, failed);
     try {
-      await this.#ports.fileSystem.unlink(path);
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (errno !== "ENOENT") throw await this.#explain(error, { ...failed, outcome: "unknown" });
-      this.#folders.checkRootSync(failed);
-      isFound = false;
+      const isFound = await this.#unlink(this.#folders.pathOf(key), failed.action);
+      if (!isFound) this.#folders.checkRootSync(failed);
+      // Also when it was gone: whoever deleted it may have died before its sync.
+      await this.#sync(directory, key, failed.action);
+      return isFound;
+    } finally {
+      await closeDirectory(this.#ports, directory);
     }
-    // Also when it was gone: an earlier delete may have failed at its sync.
-    await this.#syncFolder(key, "delete");
-    return isFound;
   }
 
   /** Removes a temporary name; it need not be durable, since a sweep finds it again. */
   async deleteTemporary(key: string): Promise<void> {
-    const path = this.#folders.pathOf(key);
-    try {
-      await this.#ports.fileSystem.unlink(path);
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return;
-      throw await this.#explain(error, { action: "remove", path, outcome: "unknown" });
-    }
+    await this.#unlink(this.#folders.pathOf(key), "remove");
   }
 
-  /** Writes a temporary and has it named; answers the temporary's path, which may be gone. */
-  async #publish(
+  /** Writes a temporary and has it named, in a directory that was opened before. The temporary may be gone after. */
+  async #stage(
     key: string,
     bytes: Uint8Array,
     tag: string | undefined,
     name: (temporary: string, target: string) => Promise<void>,
-  ): Promise<string> {
+  ): Promise<Staged> {
     const folder = folderOf(key);
     for (let attempt = 1;; attempt++) {
       const target = this.#folders.pathOf(key);
       const failed = { action: "write", path: target, wantedBytes: bytes.length };
       let temporary: string | undefined;
+      let directory: DirectoryHandle | undefined;
       let outcome: Outcome = "not-applied";
       try {
         await this.#folders.make(folder, failed);
         temporary = await this.#writeTemporary(folder, bytes, tag);
+        directory = await this.#ports.fileSystem.openDirectory(this.#folders.pathOf(folder));
         outcome = "unknown";
         await name(temporary, this.#folders.pathOf(key));
-        return temporary;
+        return { temporary, directory };
       } catch (error) {
+        if (directory !== undefined) await closeDirectory(this.#ports, directory);
         if (temporary !== undefined) await discardTemporary(this.#ports, temporary);
         if (errnoOf(error) === "ENOENT" && attempt < TEMPORARY_ATTEMPTS_MAX) {
           this.#folders.checkRootSync(failed);
@@ -158,13 +173,31 @@ export class PosixWrites {
     return path;
   }
 
-  async #syncFolder(key: string, action = "write"): Promise<void> {
-    const path = this.#folders.pathOf(folderOf(key));
+  async #openFolder(key: string, failed: FailedCall): Promise<DirectoryHandle> {
     try {
-      await this.#ports.fileSystem.syncDirectory(path);
+      return await this.#ports.fileSystem.openDirectory(this.#folders.pathOf(folderOf(key)));
     } catch (error) {
-      const failed: FailedCall = { action, path: this.#folders.pathOf(key), outcome: "unknown" };
       throw await this.#explain(error, failed);
+    }
+  }
+
+  /** Answers whether there was such a name. */
+  async #unlink(path: string, action: string): Promise<boolean> {
+    try {
+      await this.#ports.fileSystem.unlink(path);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return false;
+      throw await this.#explain(error, { action, path, outcome: "unknown" });
+    }
+  }
+
+  async #sync(directory: DirectoryHandle, key: string, action: string): Promise<void> {
+    try {
+      await directory.sync();
+    } catch (error) {
+      const path = this.#folders.pathOf(key);
+      throw await this.#explain(error, { action, path, outcome: "unknown" });
     }
   }
 

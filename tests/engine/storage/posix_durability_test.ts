@@ -172,6 +172,7 @@ test("PosixBackend's appender syncs its folder once, after the data", async () =
     "write",
     "datasync",
     "syncDirectory",
+    "close",
     "write",
     "datasync",
     "close",

@@ -175,7 +175,8 @@ describe("PosixBackend's appender after a failure", () => {
       }
       assert.equal(disk.calls, from);
       await appender.close();
-      assert.deepEqual(disk.log.slice(from).map((call) => call.kind), ["close"]);
+      const closed = disk.log.slice(from).map((call) => `${call.kind} ${call.path}`);
+      assert.deepEqual(closed, ["close /disk/store/jobs/j", "close /disk/store/jobs/j/log"]);
     });
   }
 });

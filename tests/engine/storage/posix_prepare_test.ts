@@ -117,14 +117,33 @@ describe("PosixBackend.prepare", () => {
     await backend.put("a", bytesOf("x"));
   });
 
-  test("goes without folders above that it may not open", async () => {
+  test("goes without folders above that it may not open or sync", async () => {
+    for (const [kind, error] of [["openDirectory", "EACCES"], ["syncDirectory", "EINVAL"]]) {
+      const disk = new ForgettingDisk();
+      disk.addFault({
+        matches: (call) => call.kind === kind && call.path === "/disk",
+        error,
+        times: 2,
+      });
+      await preparedPosixOn(disk);
+      const syncs = disk.log.filter((call) => {
+        return call.kind === "syncDirectory" && call.fault === undefined;
+      });
+      assert.deepEqual(syncs.map(({ path }) => path), ["/disk/store"], kind);
+    }
+  });
+
+  test("makes a folder anew whose name it could not sync", async () => {
     const disk = new ForgettingDisk();
     disk.addFault({
       matches: ({ kind, path }) => kind === "syncDirectory" && path === "/disk",
-      error: "EACCES",
+      error: "EIO",
+      losesPending: true,
     });
-    await preparedPosixOn(disk);
-    const calls = disk.log.filter(({ kind }) => kind === "syncDirectory").map(({ path }) => path);
-    assert.deepEqual(calls, ["/disk", "/disk/store"]);
+    const backend = posixOn(disk);
+    await rejectsWith(() => backend.prepare({ create: true }), "storage-unavailable");
+    await backend.prepare({ create: true });
+    disk.crash("power-cut");
+    assert.equal((await disk.fileSystem().stat("/disk/store"))?.type, "directory");
   });
 });

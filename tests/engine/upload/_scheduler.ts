@@ -8,7 +8,7 @@ import { RetryingExecutor } from "../../../src/engine/upload/retrying_executor.t
 import { UploadMetrics } from "../../../src/engine/upload/upload_metrics.ts";
 import type { UploadThrottle } from "../../../src/engine/upload/upload_throttle.ts";
 import type { StateChangeUploader, UploadOptions } from "../../../src/engine/upload/uploader.ts";
-import { UploadTask, type UploadTasksResult } from "../../../src/engine/upload/upload_task.ts";
+import type { UploadTask, UploadTasksResult } from "../../../src/engine/upload/upload_task.ts";
 import { ManualClock } from "../../doubles/manual_clock.ts";
 import { RecordingLogger } from "../../doubles/recording_logger.ts";
 import { RecordingMetrics } from "../../doubles/recording_metrics.ts";

@@ -16,13 +16,46 @@ import { ROUTES } from "./_routes.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
-/** Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`. */
+/**
+ * Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`.
+ *
+ * @example
+ * ```ts
+ * import { openStore } from "@tidemark/tidemark";
+ * import { createApp, type HttpApp } from "@tidemark/tidemark/http";
+ *
+ * await using store = await openStore("memory:");
+ * const app: HttpApp = createApp(store);
+ * const answer = await app.fetch(new Request("http://127.0.0.1:7460/v1/jobs/none"));
+ * console.assert(answer.status === 404);
+ * console.assert((await answer.json()).code === "job-not-found");
+ * ```
+ */
 export interface HttpApp {
-  /** Answers one request. Never rejects: every error is an answer. */
+  /**
+   * Answers one request. Never rejects: every error is an answer.
+   *
+   * @param request Of any method and path.
+   * @returns The answer; errors as `application/problem+json` (RFC 9457).
+   */
   fetch(request: Request): Promise<Response>;
 }
 
-/** Options of {@link createApp}. */
+/**
+ * Options of {@link createApp}.
+ *
+ * @example
+ * ```ts
+ * import { openStore } from "@tidemark/tidemark";
+ * import { createApp, type HttpAppOptions, PrometheusMetrics } from "@tidemark/tidemark/http";
+ *
+ * const metrics = new PrometheusMetrics();
+ * const options: HttpAppOptions = { bodyBytesMax: 8 * 1024 * 1024, metrics };
+ * await using store = await openStore("memory:", { metrics });
+ * const app = createApp(store, options);
+ * console.assert((await app.fetch(new Request("http://127.0.0.1:7460/metrics"))).ok);
+ * ```
+ */
 export interface HttpAppOptions {
   /** Largest request body in bytes. @default 64 MiB */
   bodyBytesMax?: number;
@@ -43,18 +76,27 @@ export interface HttpAppOptions {
  * The paths, bodies and errors are described in `docs/HTTP.md`.
  *
  * @param engine The store; the app doesn't close it.
+ * @param options Limits, logger, metrics. @default {}
  * @returns An app that answers requests, whoever receives them.
- * @throws {RangeError} when a limit is not a positive whole number
+ * @throws {RangeError} A limit is no positive whole number.
  *
  * @example
  * ```ts
- * import type { Store } from "@tidemark/tidemark";
+ * import { openStore } from "@tidemark/tidemark";
  * import { createApp } from "@tidemark/tidemark/http";
  *
- * function serve(store: Store): void {
- *   Deno.serve({ hostname: "127.0.0.1", port: 7460 }, createApp(store).fetch);
- * }
- * console.assert(typeof serve === "function");
+ * await using store = await openStore("memory:");
+ * const { fetch } = createApp(store); // for Deno.serve({ hostname: "127.0.0.1", port: 7460 }, fetch)
+ * const changes = "http://127.0.0.1:7460/v1/jobs/orders/writers/totals/changes";
+ * await store.job("orders");
+ * const answer = await fetch(
+ *   new Request(changes, {
+ *     method: "POST",
+ *     headers: { "content-type": "application/x-ndjson" },
+ *     body: '{"keyGroup":1,"data":"apples +3"}\n',
+ *   }),
+ * );
+ * console.assert((await answer.json()).nextOffset === 1);
  * ```
  */
 export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp {

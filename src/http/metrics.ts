@@ -13,7 +13,19 @@ const OTHER = "(other)";
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
 
-/** Options of {@link PrometheusMetrics}. */
+/**
+ * Options of {@link PrometheusMetrics}.
+ *
+ * @example
+ * ```ts
+ * import { PrometheusMetrics, type PrometheusMetricsOptions } from "@tidemark/tidemark/http";
+ *
+ * const options: PrometheusMetricsOptions = { seriesMax: 1 };
+ * const metrics = new PrometheusMetrics(options);
+ * for (const job of ["a", "b", "c"]) metrics.counter("appends_total", "Appends", { job }).add();
+ * console.assert(metrics.render().includes('appends_total{job="(other)"} 2'));
+ * ```
+ */
 export interface PrometheusMetricsOptions {
   /** Series that one metric has at most; further ones are counted together, as `(other)`. @default 1000 */
   seriesMax?: number;
@@ -48,6 +60,12 @@ export class PrometheusMetrics implements Metrics {
   readonly #seriesMax: number;
   readonly #families = new Map<string, Family>();
 
+  /**
+   * Begins with no metric.
+   *
+   * @param options How many series are kept. @default {}
+   * @throws {RangeError} `seriesMax` is no whole number from 1 on.
+   */
   constructor(options: PrometheusMetricsOptions = {}) {
     const { seriesMax = 1000 } = options;
     if (!Number.isSafeInteger(seriesMax) || seriesMax < 1) {
@@ -56,11 +74,32 @@ export class PrometheusMetrics implements Metrics {
     this.#seriesMax = seriesMax;
   }
 
+  /**
+   * Makes a counter, or gives the one that is there.
+   *
+   * @param name Letters, digits and `_`; ends in `_total` by custom.
+   * @param help What it counts, in a few words.
+   * @param labels Tell this series from others of the name.
+   * @returns The counter.
+   * @throws {RangeError} A name that is not allowed.
+   * @throws {TypeError} The name is there with another type, help or labels.
+   */
   counter(name: string, help: string, labels: MetricLabels): Counter {
     const family = this.#family(name, labels, { help, type: "counter", bounds: [] });
     return this.#series(family, labels, () => new CounterSeries());
   }
 
+  /**
+   * Makes a histogram, or gives the one that is there.
+   *
+   * @param name Letters, digits and `_`; ends in its unit.
+   * @param help What is recorded, in a few words.
+   * @param bounds Upper bounds of the buckets: finite, rising.
+   * @param labels Tell this series from others of the name.
+   * @returns The histogram.
+   * @throws {RangeError} Bounds or names that are not allowed.
+   * @throws {TypeError} The name is there with another type, help, bounds or labels.
+   */
   histogram(
     name: string,
     help: string,
@@ -77,6 +116,17 @@ export class PrometheusMetrics implements Metrics {
     return this.#series(family, labels, () => new HistogramSeries(family.bounds));
   }
 
+  /**
+   * Makes a gauge. Several at once of one name with the same labels are shown as their sum.
+   *
+   * @param name Letters, digits and `_`; ends in its unit.
+   * @param help What it shows, in a few words.
+   * @param read Asked for the value by {@link PrometheusMetrics.render}.
+   * @param labels Tell this series from others of the name.
+   * @returns What ends it.
+   * @throws {RangeError} A name that is not allowed.
+   * @throws {TypeError} The name is there with another type, help or labels.
+   */
   gauge(name: string, help: string, read: () => number, labels: MetricLabels): Gauge {
     const family = this.#family(name, labels, { help, type: "gauge", bounds: [] });
     const series = this.#series(
@@ -87,7 +137,11 @@ export class PrometheusMetrics implements Metrics {
     return series.add(read);
   }
 
-  /** All metrics as text. */
+  /**
+   * Writes all metrics.
+   *
+   * @returns The text; `""` when there are none.
+   */
   render(): string {
     const lines: string[] = [];
     for (const name of [...this.#families.keys()].sort()) {

@@ -42,7 +42,7 @@ import type {
   Writer,
   WriterPosition,
 } from "./types.ts";
-import { ChangeFileLog } from "./upload/change_file_log.ts";
+import { beginUploads, type JobUploads } from "./job_uploads.ts";
 import type { AvailabilityProvider } from "./upload/upload_throttle.ts";
 
 /** What an owned job is made of. */
@@ -71,10 +71,10 @@ export class OwnedJob implements Job {
 
   constructor(options: OwnedJobOptions) {
     this.#options = options;
-    const { checkpointer, report, tail, owner, log, carried } = options.opened;
+    const { checkpointer, report, tail, owner, uploads, carried } = options.opened;
     this.#checkpointer = checkpointer;
     this.recovery = report;
-    this.#run = this.#begin({ owner, log, carried, start: tail.writers });
+    this.#run = this.#begin({ owner, uploads, carried, start: tail.writers });
   }
 
   get id(): string {
@@ -136,9 +136,16 @@ export class OwnedJob implements Job {
     try {
       await run.persistAll();
       run.checkUsable();
-      const { entry } = await this.#checkpointer.commit(options, position, run.durableFiles());
+      const { files, letGo } = run.filesOf(position);
+      const { entry } = await this.#checkpointer.commit(options, position, files)
+        .catch((error) => {
+          // What may have been published after all keeps its files.
+          if (!isUndecided(error)) letGo();
+          throw error;
+        });
       run.checkOwner();
-      run.confirm(position);
+      run.confirm(position, files);
+      letGo();
       return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
     } catch (error) {
       if (isFenced(error) && run.isRunning) run.end(error);
@@ -278,8 +285,8 @@ export class OwnedJob implements Job {
   }
 
   #begin(
-    { owner, log, carried, start }: Pick<OpenedJob, "owner" | "carried"> & {
-      readonly log?: ChangeFileLog;
+    { owner, uploads, carried, start }: Pick<OpenedJob, "owner" | "carried"> & {
+      readonly uploads?: JobUploads;
       readonly start: OpenedJob["tail"]["writers"];
     },
   ): JobRun {
@@ -293,7 +300,7 @@ export class OwnedJob implements Job {
       ports,
       start,
       carried: carried as readonly NeededFile[],
-      log: log ?? new ChangeFileLog({ ...place, epoch: owner.epoch, run, settings, ports }),
+      uploads: uploads ?? beginUploads({ place, epoch: owner.epoch, run, settings, ports }),
       readStored: (writer, from, to) => this.#readStored(writer, from, to),
     });
   }
@@ -308,6 +315,10 @@ export class OwnedJob implements Job {
 
 function jobIsClosed(job: string): TidemarkError {
   return new TidemarkError("closed", `Job ${job} is closed: open it again`, { details: { job } });
+}
+
+function isUndecided(error: unknown): boolean {
+  return error instanceof TidemarkError && error.outcome === "unknown";
 }
 
 function runIsOver(job: string, run: number): TidemarkError {

@@ -18,7 +18,7 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { OwnerLock } from "./storage/backend.ts";
 import type { JobOptions, RecoveryReport } from "./types.ts";
-import { ChangeFileLog } from "./upload/change_file_log.ts";
+import { beginUploads, type JobUploads } from "./job_uploads.ts";
 
 /** What opening a job needs. */
 export interface JobOpenOptions extends JobOptions {
@@ -32,7 +32,7 @@ export interface OpenedJob {
   readonly lock: OwnerLock | undefined;
   readonly owner: OwnerKey;
   readonly checkpointer: Checkpointer;
-  readonly log: ChangeFileLog;
+  readonly uploads: JobUploads;
   readonly tail: Tail;
   /** Files of older epochs, and copies, that the tail and the next checkpoint need. */
   readonly carried: readonly NeededFile[];
@@ -92,7 +92,7 @@ async function recover(
   options: JobOpenOptions,
   owner: OwnerKey,
   checkpointer: Checkpointer,
-): Promise<Pick<OpenedJob, "log" | "tail" | "carried" | "report">> {
+): Promise<Pick<OpenedJob, "uploads" | "tail" | "carried" | "report">> {
   const { place, settings, ports } = options;
   const { backend, keys, store } = place;
   const { epoch } = owner;
@@ -102,15 +102,17 @@ async function recover(
   const tail = await scanTail(
     { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
   );
-  const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports });
+  const uploads = beginUploads({ place, epoch, run, settings, ports });
+  const { log, registry } = uploads;
   for (const batch of tail.unproven) await copyBatch(backend, log, batch);
   const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
     { key, name, length: syncedLength, indexHash }
   ));
   await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
+  for (const { key } of copies) registry.stopTracking(key);
   logTorn(options, tail);
   return {
-    log,
+    uploads,
     tail,
     carried: joinFiles(filesOfHead(head), tail.files),
     report: {

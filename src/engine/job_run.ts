@@ -9,19 +9,18 @@ import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
 import { ChangelogWriter } from "./changelog/writer.ts";
 import type { WriterContext } from "./changelog/writer_context.ts";
 import { TidemarkError } from "./errors.ts";
+import type { JobUploads } from "./job_uploads.ts";
 import { KEY_GROUP_MAX } from "./limits.ts";
 import { checkName } from "./paths.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { KeyGroupRange } from "./types.ts";
-import type { ChangeFileLog } from "./upload/change_file_log.ts";
+import type { ChangeFileLog, SetRange } from "./upload/change_file_log.ts";
 import type { Clock, Timer } from "./port/clock.ts";
 import type { Ports } from "./port/ports.ts";
-import type { Deleter } from "./upload/deleter.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
 import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
 import { schedulerFromConfig } from "./upload/scheduler_from_config.ts";
-import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
-import { UploadMetrics } from "./upload/upload_metrics.ts";
+import type { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
 import { UploadThrottle } from "./upload/upload_throttle.ts";
 
 /** How often uploads are tried again while memory is short. */
@@ -32,7 +31,7 @@ export interface JobRunOptions {
   readonly job: string;
   readonly owner: OwnerKey;
   readonly run: number;
-  readonly log: ChangeFileLog;
+  readonly uploads: JobUploads;
   readonly settings: StoreSettings;
   readonly ports: Ports;
   /** Where the writers go on from. */
@@ -57,6 +56,7 @@ export class JobRun implements WriterContext {
   readonly #job: string;
   readonly #writers = new Map<string, ChangelogWriter>();
   readonly #clock: Clock;
+  readonly #hideGauge: () => void;
   #reliefTimer: Timer | undefined;
   #ended: Error | undefined;
 
@@ -66,22 +66,19 @@ export class JobRun implements WriterContext {
     this.#clock = ports.clock;
     this.owner = options.owner;
     this.run = options.run;
-    this.log = options.log;
+    this.log = options.uploads.log;
+    this.registry = options.uploads.registry;
     this.carried = options.carried;
     this.readStored = options.readStored;
     this.changeBytesMax = settings.changeBytesMax;
     this.preemptivePersistBytes = settings.preemptivePersistBytes;
-    const metrics = new UploadMetrics(ports.metrics, options.job);
+    const { metrics } = options.uploads;
     this.throttle = new UploadThrottle(
       settings.inFlightBytesMax,
       settings.inFlightBytesMax + settings.preemptivePersistBytes,
       { onShortage: () => this.relieve(), waits: { clock: ports.clock, metrics } },
     );
-    // Nothing is deleted yet: what nobody needs any more stays in the store.
-    const deleter: Deleter = {
-      discard: (keys) => ports.logger.log("debug", "Nobody needs these files", { keys }),
-    };
-    this.registry = new TaskChangelogRegistry(deleter);
+    this.#hideGauge = metrics.observe({ trackedFiles: () => this.registry.trackedFiles });
     const components = { clock: ports.clock, metrics, registry: this.registry };
     this.scheduler = schedulerFromConfig(options.job, settings, {
       ...ports,
@@ -191,8 +188,23 @@ export class JobRun implements WriterContext {
     await durable;
   }
 
-  /** A checkpoint at this position was published. */
-  confirm({ writers }: CheckpointPosition): void {
+  /**
+   * Files that a checkpoint at this position names, and their hold on them: they stay until it is published or has
+   * failed.
+   */
+  filesOf(position: CheckpointPosition): { files: NeededFile[]; letGo: () => void } {
+    const ends = new Map(position.writers.map((end) => [end.writer, end]));
+    const files = this.#files((writer, { first, last }) => {
+      const end = ends.get(writer);
+      if (end === undefined) return !this.#writers.has(writer);
+      return first < end.sequenceNumber && last >= (end.base?.sequenceNumber ?? 0);
+    });
+    return { files, letGo: this.registry.pin(files.map(({ key }) => key)) };
+  }
+
+  /** A checkpoint at this position was published, and owns these files. */
+  confirm({ writers }: CheckpointPosition, files: readonly NeededFile[]): void {
+    for (const { key } of files) this.registry.stopTracking(key);
     for (const end of writers) this.#writers.get(end.writer)!.confirm(end);
   }
 
@@ -203,10 +215,15 @@ export class JobRun implements WriterContext {
 
   /** Files that hold everything durable of the current line. */
   durableFiles(): NeededFile[] {
-    const own = this.log.files.map(({ key, name, syncedLength, indexHash }) => (
-      { key, name, length: syncedLength, indexHash }
-    ));
-    return [...this.carried, ...own];
+    return this.#files((writer, range) => this.#writers.get(writer)?.needs(range) ?? true);
+  }
+
+  /** Durable files with a change set that is wanted, and those of which it is not known what is in them. */
+  #files(isWanted: (writer: string, range: SetRange) => boolean): NeededFile[] {
+    const own = this.log.files.map(({ syncedLength: length, ...file }) => ({ ...file, length }));
+    return [...this.carried, ...own].filter(({ sets }) =>
+      sets === undefined || [...sets].some(([writer, range]) => isWanted(writer, range))
+    );
   }
 
   /** Ends the run: whatever waits fails with `reason`, and nothing is taken any more. A later reason replaces it. */
@@ -215,6 +232,7 @@ export class JobRun implements WriterContext {
     this.#ended = reason;
     if (!isFirst) return;
     this.#reliefTimer?.cancel();
+    this.#hideGauge();
     this.throttle.close(reason);
     void this.scheduler.close({ mode: "abort", reason });
     for (const writer of this.#writers.values()) writer.end(reason);

@@ -5,6 +5,7 @@
 import type { ChangeSetEntry } from "../format/change_set.ts";
 import type { ChangeFileName } from "../paths.ts";
 import type { KeyGroupRange, Problem } from "../types.ts";
+import type { SetRange } from "../upload/change_file_log.ts";
 
 /** A change file. */
 export interface FileId {
@@ -18,6 +19,8 @@ export interface NeededFile extends FileId {
   readonly length: number;
   /** Checksum of the batch index that ends there. */
   readonly indexHash: bigint;
+  /** Which change sets are in it, by writer. @default not known */
+  readonly sets?: ReadonlyMap<string, Readonly<SetRange>>;
 }
 
 /** Where what a writer holds begins: everything before it was truncated. */

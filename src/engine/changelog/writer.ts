@@ -17,6 +17,7 @@ import type {
   WriterPosition,
 } from "../types.ts";
 import { CHANGE_SET_BYTES_MAX } from "../upload/fs_uploader.ts";
+import type { SetRange } from "../upload/change_file_log.ts";
 import type { UploadResult } from "../upload/upload_task.ts";
 import { checkEncodedKeyGroups, checkKeyGroup } from "./_key_groups.ts";
 import { AppendHistory } from "./append_history.ts";
@@ -44,6 +45,8 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   #base: WriterBase;
   /** Asked for: becomes the base with the next published checkpoint. */
   #nextBase: WriterBase;
+  /** Published: nothing from here on belongs to the writer. */
+  #endConfirmed = Number.POSITIVE_INFINITY;
   /** Where the writer ends, once it is closed. */
   #closedAt: { readonly end: WriterEnd; readonly reason: TidemarkError } | undefined;
 
@@ -57,7 +60,9 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#base = start.base ?? { sequenceNumber: 0, offset: 0 };
     this.#nextBase = this.#base;
     this.#marks.set(start.sequenceNumber, start.nextOffset);
-    if (start.isClosed === true) this.#closedAt = { end: start, reason: writerIsClosed(this.id) };
+    if (start.isClosed !== true) return;
+    this.#closedAt = { end: start, reason: writerIsClosed(this.id) };
+    this.#endConfirmed = start.sequenceNumber;
   }
 
   get scheduler(): WriterContext["scheduler"] {
@@ -196,13 +201,21 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     return { writer, keyGroups, sequenceNumber, nextOffset, base };
   }
 
-  /** A checkpoint that ends at `end` was published: it owns the files of its sets, and its base is the base now. */
+  /**
+   * A checkpoint that ends at `end` was published: it owns the files of its sets, and its base is the base now.
+   * Nobody needs what it leaves out for good: sets below the base, and all from the end on when the writer is closed.
+   */
   confirm(end: WriterEnd): void {
+    const { registry } = this.#context;
+    const base = end.base?.sequenceNumber ?? 0;
     for (const [sequenceNumber, { key }] of this.#uploaded) {
-      if (sequenceNumber >= end.sequenceNumber) continue;
+      const isInCheckpoint = sequenceNumber < end.sequenceNumber;
+      if (!isInCheckpoint && end.isClosed !== true) continue;
       this.#uploaded.delete(sequenceNumber);
-      this.#context.registry.stopTracking(key);
+      if (isInCheckpoint && sequenceNumber >= base) registry.stopTracking(key);
+      registry.release(key);
     }
+    if (end.isClosed === true) this.#endConfirmed = end.sequenceNumber;
     this.#base = end.base ?? this.#base;
     for (const number of this.#marks.keys()) {
       if (number < this.#base.sequenceNumber) this.#marks.delete(number);
@@ -225,11 +238,11 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     const end = { writer, keyGroups, sequenceNumber: from, nextOffset, base, isClosed: true };
     this.#closedAt = { end, reason };
     this.#queue.dropFrom(from, reason);
-    for (const [sequenceNumber, { key }] of this.#uploaded) {
-      if (sequenceNumber < from) continue;
-      this.#uploaded.delete(sequenceNumber);
-      this.#context.registry.release(key);
-    }
+  }
+
+  /** Whether a recovery would still need change sets of these numbers. */
+  needs({ first, last }: SetRange): boolean {
+    return last >= this.#base.sequenceNumber && first < this.#endConfirmed;
   }
 
   /** Fails everything that waits, for good. */

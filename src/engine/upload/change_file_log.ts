@@ -8,16 +8,23 @@
 import { TidemarkError } from "../errors.ts";
 import { ChangeFileEncoder } from "../format/change_file_encoder.ts";
 import type { Batch, Predecessor } from "../format/change_file.ts";
-import type { ChangeSet } from "../format/change_set.ts";
+import type { ChangeSet, ChangeSetFacts } from "../format/change_set.ts";
 import type { Ports } from "../port/ports.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
 import { MAIN_LOG } from "../paths.ts";
 import type { StoreSettings } from "../settings.ts";
 import type { Appender, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
+import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 
 /** Batches after which a file ends, so that its end frame stays under its cap. */
 const BATCHES_PER_FILE_MAX = 1_000_000;
+
+/** First and last number of a writer's change sets in a file; not all between them need be there. */
+export interface SetRange {
+  first: number;
+  last: number;
+}
 
 /** A change file of this epoch with at least one durable batch. */
 export interface LogFile {
@@ -27,6 +34,8 @@ export interface LogFile {
   readonly syncedLength: number;
   /** Checksum of the batch index that ends there. */
   readonly indexHash: bigint;
+  /** Which change sets are in it, by writer. */
+  readonly sets: ReadonlyMap<string, Readonly<SetRange>>;
 }
 
 /** Where a batch became durable. */
@@ -47,11 +56,15 @@ export interface ChangeFileLogOptions {
   readonly run: number;
   readonly settings: StoreSettings;
   readonly ports: Ports;
+  /** Who wants to know what becomes of the files. @default nobody */
+  readonly followers?: readonly ChangeFileFollower[];
 }
 
 interface OpenFile {
   readonly name: ChangeFileName;
   readonly encoder: ChangeFileEncoder;
+  readonly followed: readonly FollowedFile[];
+  readonly sets: Map<string, SetRange>;
   appender: Appender | undefined;
   syncedLength: number;
   /** Whatever a call that still runs on the file comes to, it counts for nothing. */
@@ -122,7 +135,9 @@ export class ChangeFileLog {
     const file = this.#open;
     if (file === undefined || this.#isWriting) return;
     try {
-      await file.appender?.write(file.encoder.end());
+      const frame = file.encoder.end();
+      follow(file, frame);
+      await file.appender?.write(frame);
     } catch (error) {
       // A file without its end frame is whole all the same: the next header names its synced length.
       this.#options.ports.logger.log("warning", "Cannot end a change file", {
@@ -154,7 +169,18 @@ export class ChangeFileLog {
       createdAtMs: ports.clock.nowMs(),
       predecessors: this.#unnamed,
     }, settings);
-    return { name, encoder, appender: undefined, syncedLength: 0, isGivenUp: false };
+    const key = this.#key(name);
+    const followed = (this.#options.followers ?? []).map((follower) => follower.begin(key));
+    const sets = new Map<string, SetRange>();
+    return {
+      name,
+      encoder,
+      followed,
+      sets,
+      appender: undefined,
+      syncedLength: 0,
+      isGivenUp: false,
+    };
   }
 
   async #write(file: OpenFile, sets: readonly ChangeSet[]): Promise<BatchPlace> {
@@ -169,8 +195,9 @@ export class ChangeFileLog {
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
     file.syncedLength = file.encoder.length;
-    const { name, syncedLength } = file;
-    this.#files.set(key, { key, name, syncedLength, indexHash: file.encoder.lastIndexHash });
+    addSets(file.sets, batch.sets);
+    const { name, syncedLength, encoder: { lastIndexHash: indexHash } } = file;
+    this.#files.set(key, { key, name, syncedLength, indexHash, sets: file.sets });
     return { key, batch: batch.number, storedBytes: batch.end - batch.position };
   }
 
@@ -188,6 +215,7 @@ export class ChangeFileLog {
 
   async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {
     this.#checkWanted(file);
+    follow(file, piece);
     await file.appender!.write(piece);
   }
 
@@ -210,6 +238,7 @@ export class ChangeFileLog {
     this.#open = undefined;
     const { number, uuid } = file.name;
     this.#unnamed = [...this.#unnamed, { number, uuid, syncedLength: file.syncedLength }];
+    for (const one of file.followed) one.end();
   }
 
   async #letGo(file: OpenFile): Promise<void> {
@@ -223,6 +252,23 @@ export class ChangeFileLog {
 
   #key(name: ChangeFileName): string {
     return this.#options.keys.changeFile(name);
+  }
+}
+
+/** Hands a piece to whoever follows the file, as it is about to be written. */
+function follow(file: OpenFile, piece: Uint8Array): void {
+  for (const one of file.followed) one.write?.(piece);
+}
+
+function addSets(ranges: Map<string, SetRange>, sets: readonly ChangeSetFacts[]): void {
+  for (const { writer, sequenceNumber } of sets) {
+    const range = ranges.get(writer);
+    if (range === undefined) {
+      ranges.set(writer, { first: sequenceNumber, last: sequenceNumber });
+    } else {
+      range.first = Math.min(range.first, sequenceNumber);
+      range.last = Math.max(range.last, sequenceNumber);
+    }
   }
 }
 

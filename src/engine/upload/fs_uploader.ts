@@ -77,26 +77,41 @@ export class StateChangeFsUploader implements StateChangeUploader {
       if (refusal !== undefined) failed.set(task, refusal);
     }
     const written = tasks.filter((task) => !failed.has(task));
-    const results = await this.#write(written.flatMap((task) => task.changeSets), signal);
-    this.#checkOwner();
-    const successful = new Map(
-      written.map((task) => [task, task.changeSets.map((set) => results.get(set)!)]),
-    );
-    return { successful, failed };
+    const results = new Map<ChangeSet, UploadResult>();
+    try {
+      await this.#write(written.flatMap((task) => task.changeSets), results, signal);
+      this.#checkOwner();
+      // Nobody will hear of a result that comes too late.
+      signal?.throwIfAborted();
+      const successful = new Map(
+        written.map((task) => [task, task.changeSets.map((set) => results.get(set)!)]),
+      );
+      return { successful, failed };
+    } catch (error) {
+      // What this attempt made durable counts for nobody: whoever tries again writes it again.
+      for (const { key } of results.values()) this.#components?.registry?.release(key);
+      throw error;
+    }
+  }
+
+  /** Nobody needs the change sets of this result any more. */
+  discard({ successful }: UploadTasksResult): void {
+    for (const { key } of [...successful.values()].flat()) this.#components?.registry?.release(key);
   }
 
   async close(): Promise<void> {
     await this.#log.seal();
   }
 
+  /** @param results Gets where each set is, as soon as that is durable and tracked. */
   async #write(
     sets: readonly ChangeSet[],
+    results: Map<ChangeSet, UploadResult>,
     signal: AbortSignal | undefined,
-  ): Promise<ReadonlyMap<ChangeSet, UploadResult>> {
+  ): Promise<void> {
     const { clock, metrics, registry } = this.#components ?? {};
     const startMs = clock?.monotonicMs() ?? 0;
     metrics?.uploadRequests.add();
-    const results = new Map<ChangeSet, UploadResult>();
     let storedBytes = 0;
     for (const batch of splitIntoBatches(sets)) {
       const place = await this.#log.appendBatch(batch, signal);
@@ -110,7 +125,6 @@ export class StateChangeFsUploader implements StateChangeUploader {
     metrics?.uploadSizes.record(sets.reduce((sum, set) => sum + set.byteLength, 0));
     metrics?.uploadStoredSizes.record(storedBytes);
     metrics?.uploadLatencies.record(((clock?.monotonicMs() ?? 0) - startMs) / 1000);
-    return results;
   }
 }
 

@@ -11,15 +11,30 @@ const BYTES = [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 1
 const COUNTS = [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10000];
 const ATTEMPTS = [1, 2, 3, 4, 5, 7, 10];
 
-/** What gauges read. */
+/** What gauges read; those that are left out are not shown. */
 export interface UploadGauges {
   /** Tasks that wait for the delay or the threshold. */
-  readonly queueTasks: () => number;
+  readonly queueTasks?: () => number;
   /** Bytes that are not durable yet: active, waiting, failed and in flight. */
-  readonly inFlightBytes: () => number;
+  readonly inFlightBytes?: () => number;
   /** Attempts that run, hung ones included. */
-  readonly attemptsInFlight: () => number;
+  readonly attemptsInFlight?: () => number;
+  /** Change files that are counted, since something that no published checkpoint owns needs them. */
+  readonly trackedFiles?: () => number;
+  /** Files that wait to be deleted. */
+  readonly discardQueueFiles?: () => number;
+  /** Bytes that wait to be written to local copies. */
+  readonly localQueueBytes?: () => number;
 }
+
+const GAUGES: { readonly [Name in keyof Required<UploadGauges>]: readonly [string, string] } = {
+  queueTasks: ["upload_queue_tasks", "Tasks that wait to be uploaded"],
+  inFlightBytes: ["in_flight_bytes", "Bytes that are not durable yet"],
+  attemptsInFlight: ["upload_attempts_in_flight", "Attempts that run"],
+  trackedFiles: ["tracked_files", "Change files that are needed and that no checkpoint owns"],
+  discardQueueFiles: ["discard_queue_files", "Files that wait to be deleted"],
+  localQueueBytes: ["local_copy_queue_bytes", "Bytes that wait to be written to local copies"],
+};
 
 /** The upload system's metrics of one job. */
 export class UploadMetrics {
@@ -48,6 +63,10 @@ export class UploadMetrics {
   readonly refusedAppends: Counter;
   /** How long whoever asked for room had to wait. */
   readonly throttleWaits: Histogram;
+  /** Files that were deleted, as nobody needed them any more. */
+  readonly discards: Counter;
+  /** Attempts to delete a file that failed. */
+  readonly discardFailures: Counter;
   /** Local copies that failed. */
   readonly localFailures: Counter;
   /** Restores from a local copy that fell back to the main one. */
@@ -88,6 +107,11 @@ export class UploadMetrics {
       "Time that appends waited for room",
       SECONDS,
     );
+    this.discards = this.#counter("discards_total", "Files that were deleted");
+    this.discardFailures = this.#counter(
+      "discard_failures_total",
+      "Attempts to delete a file that failed",
+    );
     this.localFailures = this.#counter("local_copy_failures_total", "Local copies that failed");
     this.localFallbacks = this.#counter(
       "local_copy_fallbacks_total",
@@ -97,11 +121,10 @@ export class UploadMetrics {
 
   /** Shows gauges; the answer takes them away again. */
   observe(gauges: UploadGauges): () => void {
-    const shown = [
-      this.#gauge("upload_queue_tasks", "Tasks that wait to be uploaded", gauges.queueTasks),
-      this.#gauge("in_flight_bytes", "Bytes that are not durable yet", gauges.inFlightBytes),
-      this.#gauge("upload_attempts_in_flight", "Attempts that run", gauges.attemptsInFlight),
-    ];
+    const shown = Object.entries(gauges).map(([which, read]) => {
+      const [name, help] = GAUGES[which as keyof UploadGauges];
+      return this.#gauge(name, help, read);
+    });
     return () => shown.forEach((gauge) => gauge.remove());
   }
 

@@ -1,0 +1,43 @@
+/**
+ * What an epoch of a job writes its change files with.
+ * Owns: that the log, and who follows it, are made together. Does not own: when anything is written.
+ * @module
+ */
+import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import type { Ports } from "./port/ports.ts";
+import type { StoreSettings } from "./settings.ts";
+import { ChangeFileLog } from "./upload/change_file_log.ts";
+import type { Deleter } from "./upload/deleter.ts";
+import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
+import { UploadMetrics } from "./upload/upload_metrics.ts";
+
+/** What {@link beginUploads} needs. */
+export interface JobUploadsOptions {
+  readonly place: JobPlace;
+  readonly epoch: number;
+  readonly run: number;
+  readonly settings: StoreSettings;
+  readonly ports: Ports;
+}
+
+/** The files of one epoch, and who needs them. */
+export interface JobUploads {
+  readonly log: ChangeFileLog;
+  readonly registry: TaskChangelogRegistry;
+  readonly metrics: UploadMetrics;
+}
+
+/** Begins an epoch's files. Nothing is written before the first batch. */
+export function beginUploads(options: JobUploadsOptions): JobUploads {
+  const { place, epoch, run, settings, ports } = options;
+  // The collection finds by itself what nobody needs any more.
+  const deleter: Deleter = {
+    discard: (keys) => ports.logger.log("debug", "Nobody needs these files", { keys }),
+  };
+  const registry = new TaskChangelogRegistry(deleter);
+  const metrics = new UploadMetrics(ports.metrics, place.keys.job);
+  const { backend, keys, store } = place;
+  const followers = [registry];
+  const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports, followers });
+  return { log, registry, metrics };
+}

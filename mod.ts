@@ -29,14 +29,19 @@ export {
   type TidemarkErrorOptions,
 } from "./src/engine/errors.ts";
 export { encodeChanges } from "./src/engine/format/change_input.ts";
-export type { Logger, LogLevel } from "./src/engine/port/logger.ts";
-export type {
-  Counter,
-  Gauge,
-  Histogram,
-  MetricLabels,
-  Metrics,
+export type { ChangeSet, ChangeSetFacts } from "./src/engine/format/change_set.ts";
+export type { Clock, ScheduleOptions, Timer } from "./src/engine/port/clock.ts";
+export { type Logger, type LogLevel, SILENT_LOGGER } from "./src/engine/port/logger.ts";
+export {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type MetricLabels,
+  type Metrics,
+  NO_METRICS,
 } from "./src/engine/port/metrics.ts";
+export type { Ports } from "./src/engine/port/ports.ts";
+export type { Random } from "./src/engine/port/random.ts";
 export type {
   Appender,
   GetOptions,
@@ -56,6 +61,10 @@ export type {
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CheckpointVerdict,
+  CollectedObject,
+  CollectionOptions,
+  CollectionReport,
   EncodedChanges,
   Job,
   JobOptions,
@@ -72,9 +81,51 @@ export type {
   RestoreTrailer,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
   Store,
   VerifyReport,
   Writer,
   WriterPosition,
 } from "./src/engine/types.ts";
+export {
+  type BatchingSchedulerComponents,
+  type BatchingSchedulerOptions,
+  BatchingStateChangeUploadScheduler,
+} from "./src/engine/upload/batching_scheduler.ts";
+export { directScheduler } from "./src/engine/upload/direct_scheduler.ts";
+export {
+  AttemptTimeoutError,
+  type ExponentialRetryOptions,
+  RetryPolicy,
+} from "./src/engine/upload/retry_policy.ts";
+export {
+  type Attempt,
+  type ExecuteOptions,
+  RetryingExecutor,
+  type RetryingExecutorOptions,
+  type RetryingExecutorPorts,
+} from "./src/engine/upload/retrying_executor.ts";
+export type {
+  SchedulerCloseOptions,
+  StateChangeUploadScheduler,
+} from "./src/engine/upload/scheduler.ts";
+export {
+  type SchedulerComponents,
+  schedulerFromConfig,
+  type UploadSettings,
+} from "./src/engine/upload/scheduler_from_config.ts";
+export { type UploadGauges, UploadMetrics } from "./src/engine/upload/upload_metrics.ts";
+export {
+  type UploadResult,
+  UploadTask,
+  type UploadTaskOptions,
+  type UploadTasksResult,
+} from "./src/engine/upload/upload_task.ts";
+export {
+  type AvailabilityProvider,
+  type RequestUploadOptions,
+  UploadThrottle,
+  type UploadThrottleOptions,
+} from "./src/engine/upload/upload_throttle.ts";
+export type { StateChangeUploader, UploadOptions } from "./src/engine/upload/uploader.ts";
 export { VERSION } from "./src/engine/version.ts";

@@ -22,6 +22,7 @@ import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
+import { JobCollection } from "./job_collection.ts";
 import { JobRun } from "./job_run.ts";
 import { planResume } from "./job_resume.ts";
 import type { Ports } from "./port/ports.ts";
@@ -31,6 +32,8 @@ import type {
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CollectionOptions,
+  CollectionReport,
   Job,
   KeyGroupRange,
   RecoveryReport,
@@ -38,6 +41,7 @@ import type {
   RestoreStream,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
   VerifyReport,
   Writer,
   WriterPosition,
@@ -68,11 +72,13 @@ export class OwnedJob implements Job {
   /** Checkpoints, resumes and close, one after another. */
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
+  readonly #collection: JobCollection;
 
   constructor(options: OwnedJobOptions) {
     this.#options = options;
     const { checkpointer, report, tail, owner, uploads, carried } = options.opened;
     this.#checkpointer = checkpointer;
+    this.#collection = new JobCollection(options.place, options.ports, checkpointer);
     this.recovery = report;
     this.#run = this.#begin({ owner, uploads, carried, start: tail.writers });
   }
@@ -146,6 +152,7 @@ export class OwnedJob implements Job {
       run.checkOwner();
       run.confirm(position, files);
       letGo();
+      this.#collectInPassing();
       return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
     } catch (error) {
       if (isFenced(error) && run.isRunning) run.end(error);
@@ -221,8 +228,48 @@ export class OwnedJob implements Job {
 
   restore(options: RestoreOptions = {}): RestoreStream {
     const { at = "latest", ...filter } = options;
-    const open = () => at === "tail" ? this.#tailSource() : this.#checkpointSource(at);
+    const open = async () =>
+      this.#collection.hold(
+        await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at)),
+      );
     return new ChangelogRestore(this.#options.place.backend, open, filter);
+  }
+
+  collect(options: CollectionOptions = {}): Promise<CollectionReport> {
+    return this.#exclusive(() => this.#collect(options));
+  }
+
+  pin(uuid: string, reason = "pinned"): Promise<void> {
+    return this.#exclusive(() => this.#checkpointer.publishPin(uuid, reason));
+  }
+
+  unpin(uuid: string): Promise<void> {
+    return this.#exclusive(() => this.#checkpointer.publishPin(uuid, null));
+  }
+
+  get retention(): RetentionPolicy {
+    return this.#checkpointer.newest.retention;
+  }
+
+  setRetention(policy: RetentionPolicy): Promise<void> {
+    return this.#exclusive(() => this.#checkpointer.publishRetention(policy));
+  }
+
+  async #collect(options: CollectionOptions): Promise<CollectionReport> {
+    const run = this.#run;
+    run.checkUsable();
+    const needed = () => run.durableFiles().map(({ key }) => key);
+    const report = await this.#collection.collect(options, needed);
+    run.checkOwner();
+    return report;
+  }
+
+  /** Collects after a checkpoint, not too often; what fails is tried again after another. */
+  #collectInPassing(): void {
+    if (!this.#collection.isDue) return;
+    this.#exclusive(() => this.#collect({})).catch((error) =>
+      this.#options.ports.logger.log("warning", "Cannot collect", { job: this.id, error })
+    );
   }
 
   async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {

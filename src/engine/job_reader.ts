@@ -21,7 +21,9 @@ import {
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
-import { TidemarkError } from "./errors.ts";
+import { Lease, snapshotExpired } from "./checkpoint/lease.ts";
+import { hasCode, TidemarkError } from "./errors.ts";
+import type { Ports } from "./port/ports.ts";
 import type { GenerationBody } from "./format/generation.ts";
 import type {
   At,
@@ -44,9 +46,11 @@ interface TailOnDisk {
 /** Reads a job from its store. */
 export class StoredJobReader implements JobReader {
   readonly #place: JobPlace;
+  readonly #ports: Ports;
 
-  constructor(place: JobPlace) {
+  constructor(place: JobPlace, ports: Ports) {
     this.#place = place;
+    this.#ports = ports;
   }
 
   get id(): string {
@@ -72,14 +76,18 @@ export class StoredJobReader implements JobReader {
 
   restore(options: RestoreOptions = {}): RestoreStream {
     const { at = "latest", ...filter } = options;
-    const open = (): Promise<RestoreSource> =>
-      at === "tail" ? this.#tailSource(filter.signal) : this.#checkpointSource(at);
+    const open = () => this.#openSource(at, filter.signal);
     return new ChangelogRestore(this.#place.backend, open, filter);
   }
 
   async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {
-    const tail = await this.#readTail(options.signal);
-    return await verifyJob(this.#place, await this.#newest(), tail, options.signal);
+    const { lease } = await this.#lease("tail");
+    try {
+      const tail = await this.#readTail(options.signal);
+      return await verifyJob(this.#place, await this.#newest(), tail, options.signal);
+    } finally {
+      await lease?.close();
+    }
   }
 
   close(): Promise<void> {
@@ -100,13 +108,50 @@ export class StoredJobReader implements JobReader {
     );
   }
 
-  async #checkpointSource(at: At): Promise<RestoreSource> {
-    const { manifest } = findCheckpoint(await this.#newest(), at);
+  /** What a restore reads, held by a lease until it has ended. */
+  async #openSource(at: At, signal: AbortSignal | undefined): Promise<RestoreSource> {
+    const { lease, generation } = await this.#lease(at);
+    const explain = (error: unknown): Promise<unknown> => this.#explain(error, generation);
+    try {
+      const source = at === "tail"
+        ? sourceOfTail(this.#place, await this.#readTail(signal))
+        : await this.#checkpointSource(generation, at);
+      return { ...source, check: () => lease?.check(), release: () => lease?.close(), explain };
+    } catch (error) {
+      await lease?.close();
+      throw await explain(error);
+    }
+  }
+
+  async #checkpointSource(generation: GenerationBody, at: At): Promise<RestoreSource> {
+    const { manifest } = findCheckpoint(generation, at);
     return sourceOfCheckpoint(this.#place, await readManifest(this.#place, manifest));
   }
 
-  async #tailSource(signal: AbortSignal | undefined): Promise<RestoreSource> {
-    return sourceOfTail(this.#place, await this.#readTail(signal));
+  /** Takes a lease, then reads the newest generation again: what is wanted must still be there. */
+  async #lease(at: At): Promise<{ lease: Lease | undefined; generation: GenerationBody }> {
+    for (;;) {
+      const before = await this.#newest();
+      const isTail = at === "tail";
+      const checkpoint = isTail ? before.head : findCheckpoint(before, at).uuid;
+      const lease = await Lease.take(this.#place, this.#ports, { checkpoint, isTail });
+      const generation = await this.#newest();
+      const isThere = isTail
+        ? generation.head === checkpoint
+        : generation.checkpoints.some(({ uuid }) => uuid === checkpoint);
+      if (isThere) return { lease, generation };
+      await lease?.close();
+    }
+  }
+
+  /** What vanished because the owner let it go is no loss. */
+  async #explain(error: unknown, { checkpoints }: GenerationBody): Promise<unknown> {
+    if (!hasCode(error, "changes-lost")) return error;
+    const now = await this.#newest();
+    const isGone = checkpoints.some((old) =>
+      !now.checkpoints.some(({ uuid }) => uuid === old.uuid)
+    );
+    return isGone ? snapshotExpired(this.id, error) : error;
   }
 
   /** Scans the tail; starts over when `head` or `tailFrom` changed meanwhile. */

@@ -152,6 +152,15 @@ export class JobKeys {
     return `${this.readersPrefix}${uuid}.json`;
   }
 
+  /** Whether a key is one that the engine makes in a job: a change file, a manifest, or what was adopted. */
+  isOwn(key: string): boolean {
+    const isUuidJson = (prefix: string, before: string) =>
+      key.startsWith(prefix) &&
+      new RegExp(`^${before}${UUID}\\.json$`).test(key.slice(prefix.length));
+    return this.parseChangeFile(key) !== undefined || isUuidJson(this.checkpointsPrefix, "") ||
+      isUuidJson(this.adoptedPrefix, `${COUNT}-`);
+  }
+
   #count(key: string, prefix: string): number | undefined {
     const match = key.startsWith(prefix)
       ? new RegExp(`^(${COUNT})\\.json$`).exec(key.slice(prefix.length))

@@ -115,7 +115,7 @@ export class OpenStore implements Store {
 
   async reader(id: string): Promise<JobReader> {
     this.#checkOpen();
-    const reader = new StoredJobReader(this.#place(id));
+    const reader = new StoredJobReader(this.#place(id), this.#ports);
     await reader.checkpoints();
     return reader;
   }

@@ -11,6 +11,13 @@ export type {
   ResumeOptions,
   ResumeResult,
 } from "./types/checkpoint.ts";
+export type {
+  CheckpointVerdict,
+  CollectedObject,
+  CollectionOptions,
+  CollectionReport,
+  RetentionPolicy,
+} from "./types/collection.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";
 export type { Problem, RecoveryReport, VerifyReport } from "./types/report.ts";
 export type {

@@ -19,6 +19,8 @@ export class Oracle {
   /** More than one while a resume is not answered. */
   #candidates: Candidate[] = [{ changes: new Map(), acknowledged: new Map() }];
   readonly #checkpoints = new Map<string, Line>();
+  /** Checkpoints that a collection without an answer may have removed. */
+  readonly #removable = new Set<string>();
   #next = 0;
 
   /** Published checkpoints that were acknowledged. */
@@ -58,6 +60,22 @@ export class Oracle {
   checkpointed(uuid: string, line: Line): void {
     this.#checkpoints.set(uuid, line);
     for (const [writer, changes] of line) this.acknowledged(writer, changes.length);
+  }
+
+  /** A collection was asked for that may remove these. */
+  collecting(uuids: Iterable<string>): void {
+    for (const uuid of uuids) this.#removable.add(uuid);
+  }
+
+  /** A collection answered. */
+  collected(removed: readonly string[]): void {
+    for (const uuid of removed) this.#checkpoints.delete(uuid);
+    this.#removable.clear();
+  }
+
+  /** Whether a checkpoint may be gone. */
+  mayBeGone(uuid: string): boolean {
+    return this.#removable.has(uuid);
   }
 
   /** A resume was asked for: until it is answered, the job may stand on either line. */

@@ -22,6 +22,12 @@ export interface RestoreSource {
   readonly neededBy: string;
   readonly store: string;
   readonly job: string;
+  /** Asked between slices: throws when what is read may be gone. @default it stays */
+  readonly check?: () => void;
+  /** Gives the error that tells best what an error means. @default the error itself */
+  readonly explain?: (error: unknown) => Promise<unknown>;
+  /** Called once, when the restore has ended. @default nothing is held */
+  readonly release?: () => Promise<void> | void;
 }
 
 /** A file of a plan: which of its batches hold something that counts. */

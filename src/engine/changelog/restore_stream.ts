@@ -64,12 +64,14 @@ export class ChangelogRestore implements RestoreStream {
     if (this.#isStarted) throw new TypeError("Cannot iterate a restore twice: begin another");
     this.#isStarted = true;
     let outcome: unknown = new TidemarkError("aborted", "The restore was left before its end");
+    let source: RestoreSource | undefined;
     try {
-      const source = await this.#open();
+      source = await this.#open();
       const hash = new Xxh64();
       let count = 0;
       let confirmed = 0;
       for await (const slice of this.#read(source)) {
+        source.check?.();
         hash.update(slice.bytes);
         count += slice.count;
         confirmed += countConfirmed(source, slice);
@@ -82,10 +84,11 @@ export class ChangelogRestore implements RestoreStream {
         confirmed,
       });
     } catch (error) {
-      outcome = error;
-      throw error;
+      outcome = await source?.explain?.(error) ?? error;
+      throw outcome;
     } finally {
       if (outcome !== undefined) this.#rejectTrailer(outcome);
+      await source?.release?.();
     }
   }
 

@@ -271,7 +271,9 @@ class TailScan {
     }
     const lengths = new Map<string, NeededFile>();
     const unproven = new Map<string, UnprovenBatch>();
-    const proven = new Map([...ends.values()].map(({ writer, nextOffset }) => [writer, nextOffset]));
+    const proven = new Map(
+      [...ends.values()].map(({ writer, nextOffset }) => [writer, nextOffset]),
+    );
     let changes = 0;
     for (const { file, batchEnd, indexHash, isUnproven, entry } of chosen) {
       const { writer, firstOffset } = entry;

@@ -65,11 +65,16 @@ export class Catalog {
   async publish(
     makeContent: (newest: GenerationBody | undefined) => GenerationContent,
   ): Promise<GenerationBody> {
-    if (this.#undecided !== undefined) await this.#decide(this.#undecided);
+    await this.settle();
     for (;;) {
       const attempt = this.#attempt(makeContent(this.#newest), (this.#newest?.number ?? 0) + 1);
       if (await this.#decide(attempt) === "ours") return this.#newest!;
     }
+  }
+
+  /** Brings a publish to an end of which nothing decided yet whether it took effect. */
+  async settle(): Promise<void> {
+    if (this.#undecided !== undefined) await this.#decide(this.#undecided);
   }
 
   /** Repeats an attempt until it is known who took its number. */

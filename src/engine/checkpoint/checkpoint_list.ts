@@ -8,7 +8,7 @@ import type { ManifestBody } from "../format/manifest.ts";
 import type { At, CheckpointDetails, CheckpointMetadata } from "../types.ts";
 
 /** Uuids of `head` and its ancestors. */
-function lineOf({ head, checkpoints }: GenerationBody): ReadonlySet<string> {
+export function lineOf({ head, checkpoints }: GenerationBody): ReadonlySet<string> {
   const parents = new Map(checkpoints.map(({ uuid, parent }) => [uuid, parent]));
   const line = new Set<string>();
   for (let uuid = head; uuid !== null && !line.has(uuid); uuid = parents.get(uuid) ?? null) {
@@ -41,6 +41,8 @@ function toMetadata(
     run: entry.run,
     isHead: entry.uuid === head,
     isAbandoned: !line.has(entry.uuid),
+    pin: entry.pin ?? undefined,
+    quarantinedAtMs: entry.quarantinedAtMs ?? undefined,
   };
 }
 

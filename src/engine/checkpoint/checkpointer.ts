@@ -20,12 +20,14 @@ import { encodeManifest, type ManifestBody } from "../format/manifest.ts";
 import { CHECKPOINTS_MAX } from "../limits.ts";
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
-import type { CheckpointOptions } from "../types.ts";
+import type { CheckpointOptions, RetentionPolicy } from "../types.ts";
 import { newUuid } from "../uuid.ts";
 import { VERSION } from "../version.ts";
 import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
 import { formatHash } from "./_hash.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
+import { findCheckpoint } from "./checkpoint_list.ts";
+import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
 
 /** How many names of an object in a row may be left behind, since it is not known whether they are on disk. */
@@ -90,6 +92,43 @@ export class Checkpointer {
       reason: "recovered",
       tailFrom: { epoch, number: 0 },
       adopted,
+    }));
+  }
+
+  /** Brings a publish to an end of which nothing decided yet whether it took effect. */
+  settle(): Promise<void> {
+    return this.#catalog.settle();
+  }
+
+  /** Publishes which checkpoints are listed from now on. */
+  publishCheckpoints(checkpoints: readonly CatalogEntry[]): Promise<GenerationBody> {
+    return this.#catalog.publish((newest) => (
+      { ...newest!, reason: "retention", checkpoints: [...checkpoints] }
+    ));
+  }
+
+  /** Publishes another retention policy, unless it is the one that holds. */
+  async publishRetention(policy: RetentionPolicy): Promise<void> {
+    const { minCount, maxCount, maxAgeMs } = checkRetention(policy);
+    const { retention } = this.newest;
+    const isSame = retention.minCount === minCount && retention.maxCount === maxCount &&
+      retention.maxAgeMs === maxAgeMs;
+    if (isSame) return;
+    await this.#catalog.publish((newest) => (
+      { ...newest!, reason: "retention", retention: { minCount, maxCount, maxAgeMs } }
+    ));
+  }
+
+  /** Publishes that a checkpoint stays in any case, or no more. */
+  async publishPin(uuid: string, pin: string | null): Promise<void> {
+    const entry = findCheckpoint(this.newest, uuid);
+    if (entry.pin === pin) return;
+    const pinned = { ...entry, pin, quarantinedAtMs: null };
+    checkEntrySize(pinned);
+    await this.#catalog.publish((newest) => ({
+      ...newest!,
+      reason: "pin",
+      checkpoints: newest!.checkpoints.map((other) => other.uuid === uuid ? pinned : other),
     }));
   }
 
@@ -176,6 +215,8 @@ export class Checkpointer {
       run,
       size,
       manifest: { key: this.#place.keys.manifest(uuid), size, xxh64: formatHash(0n) },
+      pin: null,
+      quarantinedAtMs: null,
     };
   }
 
@@ -278,6 +319,7 @@ function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent 
     head: null,
     tailFrom: { epoch, number: 0 },
     adopted: null,
+    retention: DEFAULT_RETENTION,
     doomed: [],
     checkpoints: [],
   };

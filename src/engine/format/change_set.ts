@@ -10,11 +10,13 @@ import { wantCount, wantName, wantWithin } from "./_want.ts";
 
 /** What is known of a change set wherever it is. */
 export interface ChangeSetFacts {
+  /** Whose changes they are. */
   readonly writer: string;
   /** The writer's key groups. */
   readonly keyGroups: KeyGroupRange;
   /** Epoch of the append. */
   readonly epoch: number;
+  /** Its place among the writer's sets. */
   readonly sequenceNumber: number;
   /** Offset of the first change. */
   readonly firstOffset: number;

@@ -20,6 +20,16 @@ const ENTRY = v.strictObject({
   /** Bytes of the objects that the checkpoint needs. */
   size: count,
   manifest: OBJECT,
+  /** Why it stays in any case. */
+  pin: v.nullable(v.string()),
+  /** When it was found that it goes; its bytes stay for a while. */
+  quarantinedAtMs: v.nullable(count),
+});
+
+const RETENTION = v.strictObject({
+  minCount: v.pipe(count, v.minValue(1)),
+  maxCount: v.optional(v.pipe(count, v.minValue(1))),
+  maxAgeMs: v.optional(count),
 });
 
 const SCHEMA = v.strictObject({
@@ -31,7 +41,7 @@ const SCHEMA = v.strictObject({
   /** Tells this creation from any other. */
   writeId: uuid,
   /** What led to this generation. */
-  reason: v.picklist(["fence", "recovered", "checkpoint", "resume"]),
+  reason: v.picklist(["fence", "recovered", "checkpoint", "resume", "retention", "pin"]),
   createdAtMs: count,
   epoch: count,
   run: count,
@@ -41,6 +51,7 @@ const SCHEMA = v.strictObject({
   /** Nothing before it belongs to the tail, but what `adopted` lists. */
   tailFrom: v.strictObject({ epoch: count, number: count }),
   adopted: v.nullable(OBJECT),
+  retention: RETENTION,
   /** Keys at or after `tailFrom` that are being deleted; recovery never adopts them. */
   doomed: v.array(v.string()),
   /** Published checkpoints, oldest first. */

@@ -57,6 +57,10 @@ export interface CheckpointMetadata {
   readonly isHead: boolean;
   /** Whether it is not an ancestor of `head`. */
   readonly isAbandoned: boolean;
+  /** Why it stays whatever retention says; undefined when it is not pinned. */
+  readonly pin?: string;
+  /** When retention let it go; it is removed some time after. In milliseconds since 1970. */
+  readonly quarantinedAtMs?: number;
 }
 
 /**

@@ -8,6 +8,7 @@ import type {
   ResumeOptions,
   ResumeResult,
 } from "./checkpoint.ts";
+import type { CollectionOptions, CollectionReport, RetentionPolicy } from "./collection.ts";
 import type { RecoveryReport, VerifyReport } from "./report.ts";
 import type { RestoreOptions, RestoreStream } from "./restore.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
@@ -144,6 +145,27 @@ export interface Job extends JobReader {
    * open it again.
    */
   resume(options?: ResumeOptions): Promise<ResumeResult>;
+  /**
+   * Removes the checkpoints that retention lets go, and the objects that nothing needs any more. A job does so in
+   * passing after checkpoints, not more often than every 10 s. Seed: `gc_checkpoint`.
+   *
+   * @throws {TidemarkError} `fenced`, `corrupt` (nothing is deleted while a manifest can't be read), `closed`
+   */
+  collect(options?: CollectionOptions): Promise<CollectionReport>;
+  /** How many checkpoints stay. */
+  readonly retention: RetentionPolicy;
+  /** Changes how many checkpoints stay. @throws {RangeError} A policy that is not allowed. */
+  setRetention(policy: RetentionPolicy): Promise<void>;
+  /**
+   * Keeps a checkpoint whatever retention says.
+   *
+   * @param uuid The checkpoint.
+   * @param reason Why, for people. @default "pinned"
+   * @throws {TidemarkError} `checkpoint-not-found`
+   */
+  pin(uuid: string, reason?: string): Promise<void>;
+  /** Leaves a checkpoint to retention again. @throws {TidemarkError} `checkpoint-not-found` */
+  unpin(uuid: string): Promise<void>;
   /**
    * Whether an append would be taken now, and a promise for when it would. It turns at `inFlightBytesMax` bytes that
    * are not durable. Seed: `AvailabilityProvider`.

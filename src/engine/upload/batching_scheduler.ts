@@ -34,9 +34,13 @@ export interface BatchingSchedulerOptions {
 export interface BatchingSchedulerComponents {
   /** Runs the uploads; as many at once as it runs attempts. The scheduler closes it. */
   readonly executor: RetryingExecutor;
+  /** Decides about the next attempt of an upload. */
   readonly retryPolicy: RetryPolicy;
+  /** Drives the delay. */
   readonly clock: Clock;
+  /** Told of attempts that failed. */
   readonly logger: Logger;
+  /** Where batches and attempts are counted; the uploader counts what it writes. */
   readonly metrics: UploadMetrics;
   /** Counts what is held, where others count on it too. @default one of `inFlightBytesMax` */
   readonly throttle?: UploadThrottle;
@@ -67,6 +71,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   #draining: Promise<void> | undefined;
 
   /**
+   * Makes a scheduler that is open at once.
+   *
    * @param uploader Writes the batches; a drain closes it.
    * @throws {RangeError} A threshold above the in-flight limit, which would never be reached.
    */
@@ -138,6 +144,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     }
   }
 
+  /** Drains. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

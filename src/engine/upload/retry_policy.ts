@@ -8,12 +8,14 @@ import type { Random } from "../port/random.ts";
 
 /** What an attempt ends with that took longer than its policy allows. */
 export class AttemptTimeoutError extends Error {
+  /** Tells it apart from other errors. */
   override readonly name = "AttemptTimeoutError";
   /** Which attempt, from 1. */
   readonly attempt: number;
   /** How long it was allowed to take, in milliseconds. */
   readonly timeoutMs: number;
 
+  /** Makes the error of one attempt. */
   constructor(attempt: number, timeoutMs: number) {
     super(`Attempt ${attempt} took longer than ${timeoutMs} ms`);
     this.attempt = attempt;
@@ -23,6 +25,7 @@ export class AttemptTimeoutError extends Error {
 
 /** Decides about attempts. */
 export interface RetryPolicy {
+  /** As in the setting `uploadRetryPolicy`. */
   readonly name: "none" | "fixed" | "exponential";
   /** Milliseconds that an attempt may take, the wait for its turn included; undefined: as long as it takes. */
   timeoutMs(attempt: number): number | undefined;
@@ -48,6 +51,7 @@ export interface ExponentialRetryOptions {
   readonly delayMsMax: number;
   /** No attempt begins later than this after the first. */
   readonly deadlineMs: number;
+  /** Draws the waits. */
   readonly random: Random;
 }
 

@@ -82,6 +82,7 @@ export class RetryingExecutor implements AsyncDisposable {
   readonly #actions = new Set<{ fail(error: unknown): void }>();
   #closed: TidemarkError | undefined;
 
+  /** Makes an executor that nothing runs on yet. */
   constructor(ports: RetryingExecutorPorts, options: RetryingExecutorOptions) {
     this.#ports = ports;
     this.#slots = new Slots(options.attemptsInFlightMax);
@@ -133,6 +134,7 @@ export class RetryingExecutor implements AsyncDisposable {
     return Promise.resolve();
   }
 
+  /** Closes it. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

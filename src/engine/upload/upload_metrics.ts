@@ -50,6 +50,7 @@ export class UploadMetrics {
   readonly uploadSizes: Histogram;
   /** Bytes that each successful upload wrote. */
   readonly uploadStoredSizes: Histogram;
+  /** How long each successful upload took. */
   readonly uploadLatencies: Histogram;
   /** Which attempt won. */
   readonly attemptsPerUpload: Histogram;
@@ -72,7 +73,11 @@ export class UploadMetrics {
   /** Restores from a local copy that fell back to the main one. */
   readonly localFallbacks: Counter;
 
-  /** @param job Stands in the label `job`. */
+  /**
+   * Makes the metrics of one job; made twice, they count into the same series.
+   *
+   * @param job Stands in the label `job`.
+   */
   constructor(metrics: Metrics, job: string) {
     this.#metrics = metrics;
     this.#labels = { job };

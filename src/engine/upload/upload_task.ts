@@ -6,6 +6,7 @@ import { type ChangeSet, setHeaderBytes } from "../format/change_set.ts";
 
 /** Where a change set became durable. */
 export interface UploadResult {
+  /** Of the change set. */
   readonly sequenceNumber: number;
   /** Key of the change file. */
   readonly key: string;
@@ -17,6 +18,7 @@ export interface UploadResult {
 
 /** What became of several tasks. */
 export interface UploadTasksResult {
+  /** Tasks that are durable, with a result for each of their change sets. */
   readonly successful: ReadonlyMap<UploadTask, readonly UploadResult[]>;
   /** Tasks refused for their own data, while the rest was written. */
   readonly failed: ReadonlyMap<UploadTask, Error>;
@@ -44,6 +46,8 @@ export class UploadTask {
   #isSettled = false;
 
   /**
+   * Makes a task that nobody has been told of.
+   *
    * @param changeSets What is to be uploaded, in order.
    * @param onSuccess Told where each change set became durable.
    * @param onFailure Told every sequence number, and why they are not known to be durable.

@@ -9,6 +9,7 @@ import type { UploadMetrics } from "./upload_metrics.ts";
 
 /** Tells whether a component takes more work. Seed: `AvailabilityProvider`. */
 export interface AvailabilityProvider {
+  /** Whether more work is taken. */
   isAvailable(): boolean;
   /** Resolves when more work is taken; at once when it is taken already. */
   whenAvailable(): Promise<void>;
@@ -68,6 +69,8 @@ export class UploadThrottle implements AvailabilityProvider {
   #closed: Error | undefined;
 
   /**
+   * Makes a throttle that holds nothing.
+   *
    * @param softBytes Availability turns here.
    * @param hardBytes Never passed, but by what is larger and comes alone. @default softBytes
    */

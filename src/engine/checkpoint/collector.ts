@@ -1,0 +1,187 @@
+/**
+ * Removes checkpoints that retention lets go, and the objects that nothing needs any more (DESIGN, *Delete*).
+ * Seed: `gc_checkpoint`, `gc_startup`.
+ * Owns: what is kept and why, and the order: list, keep, publish, leases, delete.
+ * Does not own: the policy, the catalog. Files at or after `tailFrom` are never touched.
+ * @module
+ */
+import { compareFiles } from "../changelog/file_order.ts";
+import { TidemarkError } from "../errors.ts";
+import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
+import type { Ports } from "../port/ports.ts";
+import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
+import type { JobPlace } from "./catalog_read.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import { readLeases } from "./lease.ts";
+import { planRetention, type RetentionVerdict } from "./retention.ts";
+import { retire, type Retirement } from "./retire.ts";
+
+/** Deletes that run at once. */
+const DELETES_AT_ONCE = 8;
+
+/** What one collection is asked to do. */
+export interface CollectOptions {
+  /** Checkpoints that stay in any case. */
+  readonly except: ReadonlySet<string>;
+  /** How long what goes rests first. */
+  readonly quarantineMs: number;
+  readonly abandonedAgeMsMax: number;
+  /** Whether only to say what would be done. */
+  readonly isDryRun: boolean;
+}
+
+interface ListedObject {
+  readonly key: string;
+  readonly size: number;
+}
+
+/** Collects one job, in its owner. */
+export class Collector {
+  readonly #place: JobPlace;
+  readonly #ports: Ports;
+  readonly #checkpointer: Checkpointer;
+  /** Objects that a checkpoint needs, by its uuid: they never change. */
+  readonly #needs = new Map<string, readonly string[]>();
+
+  constructor(place: JobPlace, ports: Ports, checkpointer: Checkpointer) {
+    this.#place = place;
+    this.#ports = ports;
+    this.#checkpointer = checkpointer;
+  }
+
+  /**
+   * Collects.
+   *
+   * @param inUse Keys of the files that the tail needs, asked after the listing.
+   */
+  async collect(options: CollectOptions, inUse: () => Iterable<string>): Promise<CollectionReport> {
+    await this.#checkpointer.settle();
+    const listed = await this.#list();
+    const generation = this.#checkpointer.newest;
+    const { verdicts, retirement } = this.#plan(generation, options);
+    const kept = await this.#keepSet(generation, retirement.checkpoints, inUse());
+    const objects = listed.map((object) => this.#decide(object, kept, generation));
+    const going = objects.filter(({ action }) => action === "delete");
+    const report = {
+      isDryRun: options.isDryRun,
+      removed: retirement.removed,
+      quarantined: retirement.quarantined,
+      verdicts: verdicts.map(({ entry, stays, reason }) => ({ uuid: entry.uuid, stays, reason })),
+      objects,
+    };
+    if (options.isDryRun) return { ...report, deletedBytes: 0, problems: [] };
+    // Deletes come after a generation that names nothing of what goes.
+    if (retirement.isChange || going.length > 0) {
+      await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
+    }
+    const deletable = await this.#withoutLeased(going, generation);
+    return { ...report, ...await this.#delete(deletable) };
+  }
+
+  /** What retention makes of a catalog, now. */
+  #plan(
+    generation: GenerationBody,
+    { except, quarantineMs, abandonedAgeMsMax }: CollectOptions,
+  ): { verdicts: RetentionVerdict[]; retirement: Retirement } {
+    const nowMs = this.#ports.clock.nowMs();
+    const policy = generation.retention;
+    const verdicts = planRetention(generation, { policy, nowMs, except, abandonedAgeMsMax });
+    return { verdicts, retirement: retire(generation, verdicts, { nowMs, quarantineMs }) };
+  }
+
+  /** Objects that the engine made and may delete; nothing else is even looked at. */
+  async #list(): Promise<ListedObject[]> {
+    const { backend, keys } = this.#place;
+    const listed: ListedObject[] = [];
+    for (const prefix of [keys.changelogPrefix, keys.checkpointsPrefix, keys.adoptedPrefix]) {
+      for await (const { key, size } of backend.list(prefix)) {
+        if (keys.isOwn(key)) listed.push({ key, size });
+      }
+    }
+    return listed;
+  }
+
+  /** Every object that is needed, with what needs it. */
+  async #keepSet(
+    generation: GenerationBody,
+    checkpoints: readonly CatalogEntry[],
+    inUse: Iterable<string>,
+  ): Promise<ReadonlyMap<string, string>> {
+    const kept = new Map<string, string>();
+    for (const key of inUse) kept.set(key, "the tail needs it");
+    if (generation.adopted !== null) kept.set(generation.adopted.key, "the catalog names it");
+    for (const entry of checkpoints) {
+      for (const key of await this.#needsOf(entry)) {
+        if (!kept.has(key)) kept.set(key, `checkpoint ${entry.uuid} needs it`);
+      }
+    }
+    return kept;
+  }
+
+  /** @throws {TidemarkError} A manifest that can't be read: nothing is deleted while that is so. */
+  async #needsOf(entry: CatalogEntry): Promise<readonly string[]> {
+    let needs = this.#needs.get(entry.uuid);
+    if (needs === undefined) {
+      const { files } = await this.#checkpointer.readManifest(entry);
+      needs = [entry.manifest.key, ...files.map(({ key }) => key)];
+      this.#needs.set(entry.uuid, needs);
+    }
+    return needs;
+  }
+
+  #decide(
+    { key, size }: ListedObject,
+    kept: ReadonlyMap<string, string>,
+    { tailFrom, epoch, head, checkpoints }: GenerationBody,
+  ): CollectedObject {
+    const needed = kept.get(key);
+    if (needed !== undefined) return { key, size, action: "keep", reason: needed };
+    const file = this.#place.keys.parseChangeFile(key);
+    if (file !== undefined) {
+      if (compareFiles(file, tailFrom) >= 0) {
+        return { key, size, action: "keep", reason: "it lies at or after the begin of the tail" };
+      }
+      const isOwnLine = checkpoints.find(({ uuid }) => uuid === head)?.epoch === epoch;
+      if (!isOwnLine) {
+        return { key, size, action: "keep", reason: "this owner has published no checkpoint yet" };
+      }
+    }
+    return { key, size, action: "delete", reason: "nothing needs it" };
+  }
+
+  /** Leases are looked at after the publish, so that a reader sees the new catalog or is seen here. */
+  async #withoutLeased(
+    going: readonly CollectedObject[],
+    { checkpoints }: GenerationBody,
+  ): Promise<CollectedObject[]> {
+    if (going.length === 0) return [];
+    const held = await readLeases(this.#place, this.#ports.clock.nowMs());
+    const keys = new Set<string>();
+    for (const entry of checkpoints) {
+      if (!held.checkpoints.has(entry.uuid)) continue;
+      for (const key of await this.#needsOf(entry)) keys.add(key);
+    }
+    return going.filter(({ key }) => !held.holdsTail && !keys.has(key));
+  }
+
+  async #delete(
+    going: readonly CollectedObject[],
+  ): Promise<Pick<CollectionReport, "deletedBytes" | "problems">> {
+    const problems: Problem[] = [];
+    const queue = [...going];
+    let deletedBytes = 0;
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        try {
+          await this.#place.backend.delete(next.key);
+          deletedBytes += next.size;
+        } catch (error) {
+          if (!(error instanceof TidemarkError)) throw error;
+          problems.push({ key: next.key, reason: error.message });
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work));
+    return { deletedBytes, problems };
+  }
+}

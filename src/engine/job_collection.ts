@@ -1,0 +1,66 @@
+/**
+ * Collection in an owned job: when, and what the job itself is using.
+ * Owns: the interval, which files restores read now. Does not own: what is kept and why (`Collector`).
+ * @module
+ */
+import type { RestoreSource } from "./changelog/restore_plan.ts";
+import { Collector } from "./checkpoint/collector.ts";
+import type { Checkpointer } from "./checkpoint/checkpointer.ts";
+import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import type { Ports } from "./port/ports.ts";
+import type { CollectionOptions, CollectionReport } from "./types.ts";
+
+/** How long a checkpoint rests that retention lets go. */
+const QUARANTINE_MS = 600_000;
+/** What is not an ancestor of `head` goes after so long. */
+const ABANDONED_AGE_MS_MAX = 7 * 86_400_000;
+/** How often a job collects in passing. */
+const INTERVAL_MS = 10_000;
+
+/** Collects one job. */
+export class JobCollection {
+  readonly #ports: Ports;
+  readonly #collector: Collector;
+  /** Files that restores read now, with how many do. */
+  readonly #read = new Map<string, number>();
+  #collectedMs = -Infinity;
+
+  constructor(place: JobPlace, ports: Ports, checkpointer: Checkpointer) {
+    this.#ports = ports;
+    this.#collector = new Collector(place, ports, checkpointer);
+  }
+
+  /** Whether it is time to collect in passing. */
+  get isDue(): boolean {
+    return this.#ports.clock.monotonicMs() - this.#collectedMs >= INTERVAL_MS;
+  }
+
+  /**
+   * Collects.
+   *
+   * @param needed Keys of the files that the tail needs, asked after the listing.
+   */
+  collect(options: CollectionOptions, needed: () => Iterable<string>): Promise<CollectionReport> {
+    const { except = [], dryRun = false, quarantineMs = QUARANTINE_MS } = options;
+    this.#collectedMs = this.#ports.clock.monotonicMs();
+    return this.#collector.collect({
+      except: new Set(except),
+      isDryRun: dryRun,
+      quarantineMs,
+      abandonedAgeMsMax: ABANDONED_AGE_MS_MAX,
+    }, () => [...needed(), ...this.#read.keys()]);
+  }
+
+  /** Keeps the files that a restore reads until it has ended. */
+  hold(source: RestoreSource): RestoreSource {
+    for (const { key } of source.files) this.#read.set(key, (this.#read.get(key) ?? 0) + 1);
+    const release = (): void => {
+      for (const { key } of source.files) {
+        const count = this.#read.get(key)! - 1;
+        if (count === 0) this.#read.delete(key);
+        else this.#read.set(key, count);
+      }
+    };
+    return { ...source, release };
+  }
+}

@@ -51,12 +51,24 @@ export interface RetryingExecutorOptions {
 }
 
 /**
- * Runs operations with retries.
+ * Runs operations with retries. Seed: `RetryingExecutor`.
  *
- * @example
+ * @example Upload with retries, and settle the tasks
  * ```ts
- * import { RetryingExecutor, RetryPolicy, TidemarkError } from "@tidemark/tidemark";
+ * import {
+ *   RetryingExecutor,
+ *   RetryPolicy,
+ *   SILENT_LOGGER,
+ *   type StateChangeUploader,
+ *   TidemarkError,
+ *   UploadTask,
+ * } from "@tidemark/tidemark";
  *
+ * const retryPolicy = RetryPolicy.fixed(
+ *   3, // attempts at most
+ *   5_000, // milliseconds that each may take
+ *   1, // milliseconds to wait after a failure
+ * );
  * const clock = {
  *   nowMs: () => Date.now(),
  *   monotonicMs: () => performance.now(),
@@ -65,15 +77,40 @@ export interface RetryingExecutorOptions {
  *     return { cancel: () => clearTimeout(timer) };
  *   },
  * };
- * await using executor = new RetryingExecutor({ clock, logger: { log() {} } }, {
- *   attemptsInFlightMax: 5,
- * });
- * const retryPolicy = RetryPolicy.fixed(3, 5_000, 1); // attempts, timeout, delay after a failure
- * const answer = await executor.execute(({ ordinal }) => {
- *   if (ordinal < 3) throw new TidemarkError("storage-unavailable", "Cannot write: try again");
- *   return Promise.resolve("written");
- * }, retryPolicy);
- * console.assert(answer === "written");
+ * await using executor = new RetryingExecutor(
+ *   { clock, logger: SILENT_LOGGER },
+ *   { attemptsInFlightMax: 5 },
+ * );
+ *
+ * let uploads = 0;
+ * const uploader: StateChangeUploader = {
+ *   canOverlap: false,
+ *   upload(tasks) {
+ *     if (++uploads < 3) throw new TidemarkError("storage-unavailable", "Cannot write: try again");
+ *     return Promise.resolve({
+ *       successful: new Map(tasks.map((task) => [task, []])),
+ *       failed: new Map(),
+ *     });
+ *   },
+ *   close: () => Promise.resolve(),
+ * };
+ * const outcomes: string[] = [];
+ * const tasks = [
+ *   new UploadTask([], () => outcomes.push("uploaded"), () => outcomes.push("failed")),
+ * ];
+ * try {
+ *   const result = await executor.execute(
+ *     ({ signal }) => uploader.upload(tasks, { signal }),
+ *     retryPolicy,
+ *     { overlapping: uploader.canOverlap },
+ *   );
+ *   for (const [task, results] of result.successful) task.complete(results);
+ *   for (const [task, error] of result.failed) task.fail(error);
+ * } catch (error) {
+ *   // It failed after all attempts: fail the checkpoint, and recover.
+ *   for (const task of tasks) task.fail(error as Error);
+ * }
+ * console.assert(uploads === 3 && outcomes.join() === "uploaded");
  * ```
  */
 export class RetryingExecutor implements AsyncDisposable {

@@ -39,5 +39,15 @@ export interface Logger {
   log(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** Drops every record: the library is silent unless it is given a logger. */
+/**
+ * Drops every record: the library is silent unless it is given a logger.
+ *
+ * @example
+ * ```ts
+ * import { openStore, SILENT_LOGGER } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:", { logger: SILENT_LOGGER }); // as without it
+ * console.assert(store.isNew);
+ * ```
+ */
 export const SILENT_LOGGER: Logger = { log() {} };

@@ -138,7 +138,17 @@ export interface Metrics {
   gauge(name: string, help: string, read: () => number, labels: MetricLabels): Gauge;
 }
 
-/** Counts nothing. */
+/**
+ * Counts nothing.
+ *
+ * @example
+ * ```ts
+ * import { NO_METRICS, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:", { metrics: NO_METRICS }); // as without it
+ * console.assert(store.isNew);
+ * ```
+ */
 export const NO_METRICS: Metrics = {
   counter: () => ({ add() {} }),
   histogram: () => ({ record() {} }),

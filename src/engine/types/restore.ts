@@ -136,7 +136,11 @@ export interface RestoreTrailer {
  * ```
  */
 export interface RestoreStream extends AsyncIterable<RestoredChange> {
-  /** The same restore as encoded slices: the fast way. */
+  /**
+   * The same restore as encoded slices: the fast way.
+   *
+   * @returns The slices; each is valid until the next one is asked for.
+   */
   slices(): AsyncIterable<RestoredSlice>;
   /** Settles when the iteration has ended, and rejects when it failed or was left early (`aborted`). */
   readonly trailer: Promise<RestoreTrailer>;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { encodeSetHeader } from "../../../src/engine/format/change_set.ts";
 import { UploadTask } from "../../../src/engine/upload/upload_task.ts";
 import { RecordedTask, setOf } from "./_sets.ts";
 
@@ -38,5 +39,25 @@ describe("UploadTask", () => {
     }, () => calls++);
     task.complete([]);
     assert.equal(calls, 1);
+  });
+
+  test("has the size of all its sets, framing included", () => {
+    const sets = [setOf(3, "a"), setOf(400, "bc".repeat(200))];
+    const framed = sets.map((set) => encodeSetHeader(set).length + set.byteLength);
+    assert.equal(new UploadTask(sets, () => {}, () => {}).size, framed[0] + framed[1]);
+    assert.ok(framed[1] > 400);
+    assert.equal(new UploadTask([], () => {}, () => {}).size, 0);
+  });
+
+  test("says whether it is admitted and settled", () => {
+    const plain = new UploadTask([setOf(0)], () => {}, () => {});
+    assert.equal(plain.isAdmitted, false);
+    assert.equal(plain.isSettled, false);
+    plain.fail(new Error("disk"));
+    assert.equal(plain.isSettled, true);
+    const admitted = new UploadTask([setOf(0)], () => {}, () => {}, { isAdmitted: true });
+    assert.equal(admitted.isAdmitted, true);
+    admitted.complete([]);
+    assert.equal(admitted.isSettled, true);
   });
 });

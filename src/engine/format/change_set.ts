@@ -8,7 +8,17 @@ import type { KeyGroupRange } from "../types.ts";
 import { Malformed } from "./_malformed.ts";
 import { wantCount, wantName, wantWithin } from "./_want.ts";
 
-/** What is known of a change set wherever it is. */
+/**
+ * What is known of a change set wherever it is.
+ *
+ * @example
+ * ```ts
+ * import type { ChangeSetFacts } from "@tidemark/tidemark";
+ *
+ * const nextOffsetOf = ({ firstOffset, count }: ChangeSetFacts): number => firstOffset + count;
+ * console.assert(nextOffsetOf.length === 1);
+ * ```
+ */
 export interface ChangeSetFacts {
   /** Whose changes they are. */
   readonly writer: string;
@@ -30,7 +40,27 @@ export interface ChangeSetFacts {
   readonly byteLength: number;
 }
 
-/** A change set that is to be written. */
+/**
+ * A change set that is to be written. Seed: `StateChangeSet`.
+ *
+ * @example
+ * ```ts
+ * import { type ChangeSet, encodeChanges } from "@tidemark/tidemark";
+ *
+ * const { bytes, ...facts } = encodeChanges([{ keyGroup: 7, data: new Uint8Array([1]) }]);
+ * const set: ChangeSet = {
+ *   ...facts,
+ *   writer: "totals",
+ *   keyGroups: [0, 127],
+ *   epoch: 1,
+ *   sequenceNumber: 0,
+ *   firstOffset: 0,
+ *   byteLength: bytes.length,
+ *   chunks: [bytes],
+ * };
+ * console.assert(set.count === 1 && set.byteLength === 4);
+ * ```
+ */
 export interface ChangeSet extends ChangeSetFacts {
   /** The encoded changes, one chunk after the other. */
   readonly chunks: readonly Uint8Array[];

@@ -20,7 +20,21 @@ import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
 import { type AvailabilityProvider, UploadThrottle } from "./upload_throttle.ts";
 import type { StateChangeUploader } from "./uploader.ts";
 
-/** When a {@link BatchingStateChangeUploadScheduler} uploads. */
+/**
+ * When a {@link BatchingStateChangeUploadScheduler} uploads. The settings of a store have defaults for all three.
+ *
+ * @example
+ * ```ts
+ * import type { BatchingSchedulerOptions } from "@tidemark/tidemark";
+ *
+ * const options: BatchingSchedulerOptions = {
+ *   persistDelayMs: 10,
+ *   persistSizeThresholdBytes: 10 * 1024 * 1024,
+ *   inFlightBytesMax: 100 * 1024 * 1024,
+ * };
+ * console.assert(options.persistSizeThresholdBytes <= options.inFlightBytesMax);
+ * ```
+ */
 export interface BatchingSchedulerOptions {
   /** Milliseconds that a task waits for others, from the first of a batch on; 0: none. */
   readonly persistDelayMs: number;
@@ -30,7 +44,31 @@ export interface BatchingSchedulerOptions {
   readonly inFlightBytesMax: number;
 }
 
-/** What a {@link BatchingStateChangeUploadScheduler} is made of. */
+/**
+ * What a {@link BatchingStateChangeUploadScheduler} is made of.
+ *
+ * @example
+ * ```ts
+ * import {
+ *   type BatchingSchedulerComponents,
+ *   NO_METRICS,
+ *   RetryingExecutor,
+ *   RetryPolicy,
+ *   SILENT_LOGGER,
+ *   UploadMetrics,
+ * } from "@tidemark/tidemark";
+ *
+ * const clock = { nowMs: () => 0, monotonicMs: () => 0, schedule: () => ({ cancel() {} }) };
+ * const components: BatchingSchedulerComponents = {
+ *   executor: new RetryingExecutor({ clock, logger: SILENT_LOGGER }, { attemptsInFlightMax: 5 }),
+ *   retryPolicy: RetryPolicy.fixed(3, 30_000, 500),
+ *   clock,
+ *   logger: SILENT_LOGGER,
+ *   metrics: new UploadMetrics(NO_METRICS, "orders"),
+ * };
+ * console.assert(components.executor.attemptsInFlightMax === 5);
+ * ```
+ */
 export interface BatchingSchedulerComponents {
   /** Runs the uploads; as many at once as it runs attempts. The scheduler closes it. */
   readonly executor: RetryingExecutor;
@@ -51,6 +89,59 @@ export interface BatchingSchedulerComponents {
  *
  * A batch is due at the delay from its first task, at the size threshold, or at once when the delay is 0. While no
  * further upload may begin, tasks gather for the next one (group commit). Tasks go in order of arrival.
+ * Seed: `BatchingStateChangeUploadScheduler`.
+ *
+ * @example
+ * ```ts
+ * import {
+ *   BatchingStateChangeUploadScheduler,
+ *   NO_METRICS,
+ *   RetryingExecutor,
+ *   RetryPolicy,
+ *   SILENT_LOGGER,
+ *   UploadMetrics,
+ *   UploadTask,
+ * } from "@tidemark/tidemark";
+ *
+ * const clock = { nowMs: () => 0, monotonicMs: () => 0, schedule: () => ({ cancel() {} }) };
+ * const batches: number[] = [];
+ * await using scheduler = new BatchingStateChangeUploadScheduler(
+ *   {
+ *     canOverlap: false,
+ *     upload(tasks) {
+ *       batches.push(tasks.length);
+ *       const successful = new Map(tasks.map((task) => [task, []]));
+ *       return Promise.resolve({ successful, failed: new Map() });
+ *     },
+ *     close: () => Promise.resolve(),
+ *   },
+ *   { persistDelayMs: 0, persistSizeThresholdBytes: 1_000, inFlightBytesMax: 10_000 },
+ *   {
+ *     executor: new RetryingExecutor({ clock, logger: SILENT_LOGGER }, { attemptsInFlightMax: 1 }),
+ *     retryPolicy: RetryPolicy.none(),
+ *     clock,
+ *     logger: SILENT_LOGGER,
+ *     metrics: new UploadMetrics(NO_METRICS, "orders"),
+ *   },
+ * );
+ * const bytes = new Uint8Array([130, 0, 65, 5]); // [0, h'05']
+ * const set = {
+ *   writer: "totals",
+ *   keyGroups: [0, 127] as const,
+ *   epoch: 1,
+ *   firstOffset: 0,
+ *   count: 1,
+ *   keyGroupMin: 0,
+ *   keyGroupMax: 0,
+ *   byteLength: bytes.length,
+ *   chunks: [bytes],
+ * };
+ * for (const sequenceNumber of [0, 1, 2]) {
+ *   scheduler.upload(new UploadTask([{ ...set, sequenceNumber }], () => {}, () => {}));
+ * }
+ * await scheduler.whenIdle();
+ * console.assert(batches.join() === "3"); // one upload for all three
+ * ```
  */
 export class BatchingStateChangeUploadScheduler implements StateChangeUploadScheduler {
   readonly #uploader: StateChangeUploader;
@@ -74,6 +165,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
    * Makes a scheduler that is open at once.
    *
    * @param uploader Writes the batches; a drain closes it.
+   * @param options When to upload.
+   * @param components What it is made of.
    * @throws {RangeError} A threshold above the in-flight limit, which would never be reached.
    */
   constructor(

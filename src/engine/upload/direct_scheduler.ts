@@ -26,6 +26,22 @@ const UNBOUNDED_BYTES = Number.MAX_SAFE_INTEGER;
  * runs, tasks gather for the next one. Seed: `directScheduler`.
  *
  * @param uploader Writes the batches; closing the scheduler closes it.
+ * @returns The scheduler, open.
+ *
+ * @example
+ * ```ts
+ * import { directScheduler, UploadTask } from "@tidemark/tidemark";
+ *
+ * await using scheduler = directScheduler({
+ *   canOverlap: false,
+ *   upload: (tasks) =>
+ *     Promise.resolve({ successful: new Map(tasks.map((task) => [task, []])), failed: new Map() }),
+ *   close: () => Promise.resolve(),
+ * });
+ * scheduler.upload(new UploadTask([], () => console.log("uploaded"), (_, error) => console.log(error)));
+ * await scheduler.whenIdle();
+ * console.assert(scheduler.availability.isAvailable());
+ * ```
  */
 export function directScheduler(uploader: StateChangeUploader): StateChangeUploadScheduler {
   const logger = SILENT_LOGGER;

@@ -6,7 +6,18 @@
 import { TidemarkError } from "../errors.ts";
 import type { Random } from "../port/random.ts";
 
-/** What an attempt ends with that took longer than its policy allows. */
+/**
+ * What an attempt ends with that took longer than its policy allows.
+ *
+ * @example
+ * ```ts
+ * import { AttemptTimeoutError, RetryPolicy } from "@tidemark/tidemark";
+ *
+ * const policy = RetryPolicy.fixed(3, 30_000, 500);
+ * const error = new AttemptTimeoutError(1, 30_000);
+ * console.assert(policy.retryAfterMs(1, error, 30_000) === 0); // tries again at once
+ * ```
+ */
 export class AttemptTimeoutError extends Error {
   /** Tells it apart from other errors. */
   override readonly name = "AttemptTimeoutError";
@@ -15,7 +26,12 @@ export class AttemptTimeoutError extends Error {
   /** How long it was allowed to take, in milliseconds. */
   readonly timeoutMs: number;
 
-  /** Makes the error of one attempt. */
+  /**
+   * Makes the error of one attempt.
+   *
+   * @param attempt Which, from 1.
+   * @param timeoutMs Milliseconds that it was allowed to take.
+   */
   constructor(attempt: number, timeoutMs: number) {
     super(`Attempt ${attempt} took longer than ${timeoutMs} ms`);
     this.attempt = attempt;
@@ -23,33 +39,68 @@ export class AttemptTimeoutError extends Error {
   }
 }
 
-/** Decides about attempts. */
+/**
+ * Decides about attempts. Pure: waits for nothing, and does nothing. Seed: `RetryPolicy`.
+ *
+ * @example
+ * ```ts
+ * import { RetryPolicy, TidemarkError } from "@tidemark/tidemark";
+ *
+ * const policy: RetryPolicy = RetryPolicy.fixed(3, 30_000, 500);
+ * const error = new TidemarkError("storage-unavailable", "Cannot write");
+ * console.assert(policy.retryAfterMs(1, error, 20) === 500);
+ * console.assert(policy.retryAfterMs(3, error, 1_100) === undefined); // the last attempt
+ * ```
+ */
 export interface RetryPolicy {
   /** As in the setting `uploadRetryPolicy`. */
   readonly name: "none" | "fixed" | "exponential";
-  /** Milliseconds that an attempt may take, the wait for its turn included; undefined: as long as it takes. */
+  /**
+   * How long an attempt may take, the wait for its turn included.
+   *
+   * @param attempt Which, from 1.
+   * @returns Milliseconds; undefined: as long as it takes.
+   */
   timeoutMs(attempt: number): number | undefined;
   /**
-   * Milliseconds to wait before the next attempt; undefined: give up.
+   * Whether and when there is a next attempt.
    *
    * @param attempt The attempt that failed, from 1.
    * @param error What it failed with.
-   * @param elapsedMs Time since the first attempt began.
+   * @param elapsedMs Milliseconds since the first attempt began.
+   * @returns Milliseconds to wait before it; undefined: give up.
    */
   retryAfterMs(attempt: number, error: unknown, elapsedMs: number): number | undefined;
 }
 
-/** Options of {@link RetryPolicy.exponential}. */
+/**
+ * Options of {@link RetryPolicy.exponential}.
+ *
+ * @example
+ * ```ts
+ * import { type ExponentialRetryOptions, RetryPolicy } from "@tidemark/tidemark";
+ *
+ * const options: ExponentialRetryOptions = {
+ *   attemptsMax: 5,
+ *   timeoutMs: 30_000,
+ *   delayMsMin: 500,
+ *   delayMsMax: 10_000,
+ *   deadlineMs: 120_000,
+ *   random: { fill: (bytes) => void crypto.getRandomValues(bytes) },
+ * };
+ * console.assert(RetryPolicy.exponential(options).timeoutMs(1) === 30_000);
+ * ```
+ */
 export interface ExponentialRetryOptions {
   /** Attempts in all, the first included. */
   readonly attemptsMax: number;
   /** Milliseconds that an attempt may take; 0 or less: as long as it takes. */
   readonly timeoutMs: number;
-  /** Upper bound of the first wait; it doubles with each attempt. */
+  /** Upper bound of the first wait, in milliseconds; it doubles with each attempt. */
   readonly delayMsMin: number;
-  /** Upper bound of every wait. */
+  /** Upper bound of every wait, in milliseconds. */
   readonly delayMsMax: number;
-  /** No attempt begins later than this after the first. */
+  /** Milliseconds after the first attempt began at which none begins any more. */
   readonly deadlineMs: number;
   /** Draws the waits. */
   readonly random: Random;
@@ -66,7 +117,17 @@ export function isRetryable(error: unknown): boolean {
   return isTimeout(error) || (error instanceof TidemarkError && error.retryable);
 }
 
-/** The policies. */
+/**
+ * The policies: no second attempt, the same wait each time, or waits that grow. Seed: `RetryPolicy.fixed`.
+ *
+ * @example
+ * ```ts
+ * import { RetryPolicy } from "@tidemark/tidemark";
+ *
+ * console.assert(RetryPolicy.none().retryAfterMs(1, new Error("any"), 0) === undefined);
+ * console.assert(RetryPolicy.fixed(3, 30_000, 500).timeoutMs(1) === 30_000);
+ * ```
+ */
 export const RetryPolicy: {
   /** One attempt, without a timeout. */
   none(): RetryPolicy;
@@ -76,9 +137,17 @@ export const RetryPolicy: {
    * @param maxAttempts Attempts in all, the first included.
    * @param timeoutMs Milliseconds that an attempt may take; 0 or less: as long as it takes.
    * @param delayAfterFailureMs Milliseconds to wait after a failure.
+   * @returns The policy.
+   * @throws {RangeError} `maxAttempts` is no whole number from 1 on.
    */
   fixed(maxAttempts: number, timeoutMs: number, delayAfterFailureMs: number): RetryPolicy;
-  /** Waits that grow, each drawn evenly between 0 and its bound (full jitter), up to a deadline for all. */
+  /**
+   * Waits that grow, each drawn evenly between 0 and its bound (full jitter), up to a deadline for all.
+   *
+   * @param options Attempts, times, and what draws.
+   * @returns The policy.
+   * @throws {RangeError} `attemptsMax` is no whole number from 1 on.
+   */
   exponential(options: ExponentialRetryOptions): RetryPolicy;
 } = {
   none: () => ({ name: "none", timeoutMs: () => undefined, retryAfterMs: () => undefined }),

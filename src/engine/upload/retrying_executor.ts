@@ -11,7 +11,20 @@ import type { Logger } from "../port/logger.ts";
 import { Slots } from "./_slots.ts";
 import { AttemptTimeoutError, type RetryPolicy } from "./retry_policy.ts";
 
-/** One attempt, as its operation sees it. */
+/**
+ * One attempt, as its operation sees it.
+ *
+ * @example
+ * ```ts
+ * import type { Attempt } from "@tidemark/tidemark";
+ *
+ * async function download({ ordinal, signal }: Attempt, url: string): Promise<Response> {
+ *   console.log(`attempt ${ordinal}`);
+ *   return await fetch(url, { signal });
+ * }
+ * console.assert(download.length === 2);
+ * ```
+ */
 export interface Attempt {
   /** Counts from 1. */
   readonly ordinal: number;
@@ -19,7 +32,21 @@ export interface Attempt {
   readonly signal: AbortSignal;
 }
 
-/** Options of {@link RetryingExecutor.execute}. */
+/**
+ * Options of {@link RetryingExecutor.execute}.
+ *
+ * @example
+ * ```ts
+ * import type { ExecuteOptions } from "@tidemark/tidemark";
+ *
+ * const options: ExecuteOptions<string> = {
+ *   overlapping: true,
+ *   onLoser: (name) => console.log(`${name} is not needed`),
+ *   onFailure: (attempt, error) => console.log(`attempt ${attempt} failed`, error),
+ * };
+ * console.assert(options.overlapping);
+ * ```
+ */
 export interface ExecuteOptions<Result> {
   /**
    * Whether a timed-out attempt goes on beside the next one, and wins if it is done first. Otherwise its signal is
@@ -36,7 +63,20 @@ export interface ExecuteOptions<Result> {
   readonly onSuccess?: (attempt: number, attempts: number) => void;
 }
 
-/** What an executor is given by its surroundings. */
+/**
+ * What an executor is given by its surroundings.
+ *
+ * @example
+ * ```ts
+ * import { type RetryingExecutorPorts, SILENT_LOGGER } from "@tidemark/tidemark";
+ *
+ * const ports: RetryingExecutorPorts = {
+ *   clock: { nowMs: () => 0, monotonicMs: () => 0, schedule: () => ({ cancel() {} }) }, // stands still
+ *   logger: SILENT_LOGGER,
+ * };
+ * console.assert(ports.clock.monotonicMs() === 0);
+ * ```
+ */
 export interface RetryingExecutorPorts {
   /** Drives timeouts and waits. */
   readonly clock: Clock;
@@ -44,7 +84,17 @@ export interface RetryingExecutorPorts {
   readonly logger: Logger;
 }
 
-/** Options of a {@link RetryingExecutor}. */
+/**
+ * Options of a {@link RetryingExecutor}.
+ *
+ * @example
+ * ```ts
+ * import type { RetryingExecutorOptions } from "@tidemark/tidemark";
+ *
+ * const options: RetryingExecutorOptions = { attemptsInFlightMax: 5 };
+ * console.assert(options.attemptsInFlightMax === 5);
+ * ```
+ */
 export interface RetryingExecutorOptions {
   /** Attempts that run at once, over all operations, hung ones included. */
   readonly attemptsInFlightMax: number;

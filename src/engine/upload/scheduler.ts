@@ -1,7 +1,17 @@
 import type { UploadTask } from "./upload_task.ts";
 import type { AvailabilityProvider } from "./upload_throttle.ts";
 
-/** How a scheduler is closed. */
+/**
+ * How a scheduler is closed.
+ *
+ * @example
+ * ```ts
+ * import type { SchedulerCloseOptions } from "@tidemark/tidemark";
+ *
+ * const options: SchedulerCloseOptions = { mode: "abort", reason: new Error("The job was fenced") };
+ * console.assert(options.mode === "abort");
+ * ```
+ */
 export type SchedulerCloseOptions =
   /** Uploads what waits, then closes the uploader. */
   | { readonly mode: "drain" }
@@ -63,7 +73,11 @@ export type SchedulerCloseOptions =
  * ```
  */
 export interface StateChangeUploadScheduler extends AsyncDisposable {
-  /** Takes a task; it will be completed or failed exactly once. */
+  /**
+   * Takes a task; it will be completed or failed exactly once. Never throws: what can't be taken is failed.
+   *
+   * @param task Not handed over before.
+   */
   upload(task: UploadTask): void;
   /** Tells when more tasks are taken without waiting. Seed: `getAvailabilityProvider`. */
   readonly availability: AvailabilityProvider;
@@ -73,6 +87,10 @@ export interface StateChangeUploadScheduler extends AsyncDisposable {
   whenIdle(): Promise<void>;
   /** Uploads what waits without waiting for the delay. */
   flush(): void;
-  /** Ends the scheduler; every task is settled then. Idempotent, and `abort` ends a drain. @default options: drain */
+  /**
+   * Ends the scheduler; every task is settled then. Idempotent, and `abort` ends a drain.
+   *
+   * @param options Whether to upload what waits. @default { mode: "drain" }
+   */
   close(options?: SchedulerCloseOptions): Promise<void>;
 }

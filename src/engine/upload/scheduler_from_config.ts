@@ -17,7 +17,17 @@ import type { StateChangeUploader } from "./uploader.ts";
 /** Bound of the delays between attempts that grow. */
 const RETRY_DELAY_MS_MAX = 10_000;
 
-/** Settings that concern when to upload, and how often. */
+/**
+ * Settings that concern when to upload, and how often.
+ *
+ * @example
+ * ```ts
+ * import { DEFAULT_SETTINGS, type UploadSettings } from "@tidemark/tidemark";
+ *
+ * const settings: UploadSettings = { ...DEFAULT_SETTINGS, persistDelayMs: 50 };
+ * console.assert(settings.uploadAttemptsMax === 3);
+ * ```
+ */
 export type UploadSettings = Pick<
   StoreSettings,
   | "inFlightBytesMax"
@@ -31,7 +41,27 @@ export type UploadSettings = Pick<
   | "uploadTimeoutMs"
 >;
 
-/** What a scheduler is made of, besides its settings. */
+/**
+ * What a scheduler is made of, besides its settings.
+ *
+ * @example
+ * ```ts
+ * import { NO_METRICS, type SchedulerComponents, SILENT_LOGGER } from "@tidemark/tidemark";
+ *
+ * const components: SchedulerComponents = {
+ *   clock: { nowMs: () => 0, monotonicMs: () => 0, schedule: () => ({ cancel() {} }) }, // stands still
+ *   random: { fill: (bytes) => void crypto.getRandomValues(bytes) },
+ *   logger: SILENT_LOGGER,
+ *   metrics: NO_METRICS,
+ *   uploader: {
+ *     canOverlap: false,
+ *     upload: () => Promise.reject(new Error("nowhere to write to")),
+ *     close: () => Promise.resolve(),
+ *   },
+ * };
+ * console.assert(components.throttle === undefined);
+ * ```
+ */
 export interface SchedulerComponents extends Ports {
   /** Writes the batches, to one place or to two. */
   readonly uploader: StateChangeUploader;
@@ -40,12 +70,31 @@ export interface SchedulerComponents extends Ports {
 }
 
 /**
- * Makes a job's scheduler.
+ * Makes a job's scheduler. Seed: `StateChangeUploadScheduler.fromConfig`.
  *
  * @param jobId Labels the metrics.
  * @param settings When to upload, and how often to try.
  * @param components What it is made of.
+ * @returns The scheduler, open.
  * @throws {RangeError} Settings that do not go together.
+ *
+ * @example
+ * ```ts
+ * import { DEFAULT_SETTINGS, NO_METRICS, schedulerFromConfig, SILENT_LOGGER } from "@tidemark/tidemark";
+ *
+ * await using scheduler = schedulerFromConfig("orders", DEFAULT_SETTINGS, {
+ *   clock: { nowMs: () => 0, monotonicMs: () => 0, schedule: () => ({ cancel() {} }) },
+ *   random: { fill: (bytes) => void crypto.getRandomValues(bytes) },
+ *   logger: SILENT_LOGGER,
+ *   metrics: NO_METRICS,
+ *   uploader: {
+ *     canOverlap: false,
+ *     upload: () => Promise.reject(new Error("nowhere to write to")),
+ *     close: () => Promise.resolve(),
+ *   },
+ * });
+ * console.assert(scheduler.availability.isAvailable() && !scheduler.isUploading);
+ * ```
  */
 export function schedulerFromConfig(
   jobId: string,

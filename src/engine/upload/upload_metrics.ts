@@ -11,7 +11,19 @@ const BYTES = [256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 1
 const COUNTS = [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10000];
 const ATTEMPTS = [1, 2, 3, 4, 5, 7, 10];
 
-/** What gauges read; those that are left out are not shown. */
+/**
+ * What gauges read; those that are left out are not shown.
+ *
+ * @example
+ * ```ts
+ * import { NO_METRICS, type UploadGauges, UploadMetrics } from "@tidemark/tidemark";
+ *
+ * const queue: string[] = [];
+ * const gauges: UploadGauges = { queueTasks: () => queue.length };
+ * const hide = new UploadMetrics(NO_METRICS, "orders").observe(gauges);
+ * hide();
+ * ```
+ */
 export interface UploadGauges {
   /** Tasks that wait for the delay or the threshold. */
   readonly queueTasks?: () => number;
@@ -36,7 +48,19 @@ const GAUGES: { readonly [Name in keyof Required<UploadGauges>]: readonly [strin
   localQueueBytes: ["local_copy_queue_bytes", "Bytes that wait to be written to local copies"],
 };
 
-/** The upload system's metrics of one job. */
+/**
+ * The upload system's metrics of one job. Seed: `ChangelogStorageMetricGroup`.
+ *
+ * @example
+ * ```ts
+ * import { UploadMetrics } from "@tidemark/tidemark";
+ * import { PrometheusMetrics } from "@tidemark/tidemark/http";
+ *
+ * const metrics = new PrometheusMetrics();
+ * new UploadMetrics(metrics, "orders").uploadRequests.add();
+ * console.assert(metrics.render().includes('upload_requests_total{job="orders"} 1'));
+ * ```
+ */
 export class UploadMetrics {
   readonly #metrics: Metrics;
   readonly #labels: MetricLabels;
@@ -76,6 +100,7 @@ export class UploadMetrics {
   /**
    * Makes the metrics of one job; made twice, they count into the same series.
    *
+   * @param metrics Where they count.
    * @param job Stands in the label `job`.
    */
   constructor(metrics: Metrics, job: string) {
@@ -124,7 +149,12 @@ export class UploadMetrics {
     );
   }
 
-  /** Shows gauges; the answer takes them away again. */
+  /**
+   * Shows gauges.
+   *
+   * @param gauges What they read.
+   * @returns What takes them away again.
+   */
   observe(gauges: UploadGauges): () => void {
     const shown = Object.entries(gauges).map(([which, read]) => {
       const [name, help] = GAUGES[which as keyof UploadGauges];

@@ -4,7 +4,17 @@
  */
 import { type ChangeSet, setHeaderBytes } from "../format/change_set.ts";
 
-/** Where a change set became durable. */
+/**
+ * Where a change set became durable. Seed: `UploadResult`.
+ *
+ * @example
+ * ```ts
+ * import type { UploadResult } from "@tidemark/tidemark";
+ *
+ * const result: UploadResult = { sequenceNumber: 4, key: "file", batch: 0, byteLength: 512 };
+ * console.assert(result.byteLength === 512);
+ * ```
+ */
 export interface UploadResult {
   /** Of the change set. */
   readonly sequenceNumber: number;
@@ -16,7 +26,20 @@ export interface UploadResult {
   readonly byteLength: number;
 }
 
-/** What became of several tasks. */
+/**
+ * What became of several tasks. Seed: `UploadTasksResult`.
+ *
+ * @example
+ * ```ts
+ * import { UploadTask, type UploadTasksResult } from "@tidemark/tidemark";
+ *
+ * const task = new UploadTask([], () => console.log("uploaded"), (_, error) => console.log(error));
+ * const result: UploadTasksResult = { successful: new Map([[task, []]]), failed: new Map() };
+ * for (const [task, results] of result.successful) task.complete(results);
+ * for (const [task, error] of result.failed) task.fail(error);
+ * console.assert(task.isSettled);
+ * ```
+ */
 export interface UploadTasksResult {
   /** Tasks that are durable, with a result for each of their change sets. */
   readonly successful: ReadonlyMap<UploadTask, readonly UploadResult[]>;
@@ -24,7 +47,17 @@ export interface UploadTasksResult {
   readonly failed: ReadonlyMap<UploadTask, Error>;
 }
 
-/** Options of an {@link UploadTask}. */
+/**
+ * Options of an {@link UploadTask}.
+ *
+ * @example
+ * ```ts
+ * import { UploadTask, type UploadTaskOptions } from "@tidemark/tidemark";
+ *
+ * const options: UploadTaskOptions = { isAdmitted: true };
+ * console.assert(new UploadTask([], () => {}, () => {}, options).isAdmitted);
+ * ```
+ */
 export interface UploadTaskOptions {
   /** Whether the throttle counts its bytes already, since they were appended; its maker lets them go. @default false */
   readonly isAdmitted?: boolean;
@@ -33,6 +66,21 @@ export interface UploadTaskOptions {
 /**
  * Change sets on their way to the store. Is completed or failed once; what comes later is ignored.
  * Seed: `UploadTask`.
+ *
+ * @example
+ * ```ts
+ * import { UploadTask } from "@tidemark/tidemark";
+ *
+ * const told: string[] = [];
+ * const task = new UploadTask(
+ *   [],
+ *   (results) => told.push(`${results.length} uploaded`),
+ *   (sequenceNumbers, error) => told.push(`${sequenceNumbers} failed: ${error.message}`),
+ * );
+ * task.complete([]);
+ * task.fail(new Error("too late"));
+ * console.assert(task.isSettled && told.join() === "0 uploaded");
+ * ```
  */
 export class UploadTask {
   /** What is to be uploaded, in order. */
@@ -51,6 +99,7 @@ export class UploadTask {
    * @param changeSets What is to be uploaded, in order.
    * @param onSuccess Told where each change set became durable.
    * @param onFailure Told every sequence number, and why they are not known to be durable.
+   * @param options Whether its bytes are counted already. @default {}
    */
   constructor(
     changeSets: Iterable<ChangeSet>,
@@ -70,14 +119,22 @@ export class UploadTask {
     return this.#isSettled;
   }
 
-  /** Tells the owner that every change set is durable. */
+  /**
+   * Tells the owner that every change set is durable.
+   *
+   * @param results Where each lies, in order.
+   */
   complete(results: readonly UploadResult[]): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#onSuccess(results);
   }
 
-  /** Tells the owner that the upload failed. */
+  /**
+   * Tells the owner that the upload failed.
+   *
+   * @param error Why.
+   */
   fail(error: Error): void {
     if (this.#isSettled) return;
     this.#isSettled = true;

@@ -7,7 +7,21 @@
 import type { Clock } from "../port/clock.ts";
 import type { UploadMetrics } from "./upload_metrics.ts";
 
-/** Tells whether a component takes more work. Seed: `AvailabilityProvider`. */
+/**
+ * Tells whether a component takes more work. Seed: `AvailabilityProvider`.
+ *
+ * @example
+ * ```ts
+ * import { type AvailabilityProvider, UploadThrottle } from "@tidemark/tidemark";
+ *
+ * const throttle = new UploadThrottle(100);
+ * const availability: AvailabilityProvider = throttle;
+ * throttle.tryAdmit(100);
+ * console.assert(!availability.isAvailable());
+ * throttle.uploadCompleted(100);
+ * await availability.whenAvailable();
+ * ```
+ */
 export interface AvailabilityProvider {
   /** Whether more work is taken. */
   isAvailable(): boolean;
@@ -15,7 +29,21 @@ export interface AvailabilityProvider {
   whenAvailable(): Promise<void>;
 }
 
-/** What a throttle is made of. */
+/**
+ * What a throttle is made of, besides its limits.
+ *
+ * @example
+ * ```ts
+ * import { UploadThrottle, type UploadThrottleOptions } from "@tidemark/tidemark";
+ *
+ * let shortages = 0;
+ * const options: UploadThrottleOptions = { onShortage: () => void shortages++ };
+ * const throttle = new UploadThrottle(100, 100, options);
+ * throttle.tryAdmit(100);
+ * await Promise.resolve();
+ * console.assert(shortages === 1);
+ * ```
+ */
 export interface UploadThrottleOptions {
   /** Called, soon, when room is wanted: what is held should be uploaded. @default nobody */
   readonly onShortage?: () => void;
@@ -23,7 +51,19 @@ export interface UploadThrottleOptions {
   readonly waits?: { readonly clock: Clock; readonly metrics: UploadMetrics };
 }
 
-/** Options of {@link UploadThrottle.requestUpload}. */
+/**
+ * Options of {@link UploadThrottle.requestUpload}.
+ *
+ * @example
+ * ```ts
+ * import { type RequestUploadOptions, UploadThrottle } from "@tidemark/tidemark";
+ *
+ * const options: RequestUploadOptions = { signal: AbortSignal.timeout(1_000) };
+ * const throttle = new UploadThrottle(100);
+ * await throttle.requestUpload(60, options);
+ * console.assert(throttle.bytes === 60);
+ * ```
+ */
 export interface RequestUploadOptions {
   /** Ends the wait, with nothing taken. @default never */
   readonly signal?: AbortSignal;
@@ -73,6 +113,8 @@ export class UploadThrottle implements AvailabilityProvider {
    *
    * @param softBytes Availability turns here.
    * @param hardBytes Never passed, but by what is larger and comes alone. @default softBytes
+   * @param options Who is told of shortages and waits. @default {}
+   * @throws {RangeError} Limits that are not above 0, or the hard one below the soft one.
    */
   constructor(
     softBytes: number,
@@ -120,6 +162,8 @@ export class UploadThrottle implements AvailabilityProvider {
    * Waits until `size` bytes are taken in: as soon as they fit and it is their turn. What is larger than the limit
    * is taken when nothing else is held. Seed: `requestUpload`.
    *
+   * @param size Bytes, 0 or more.
+   * @param options What ends the wait. @default {}
    * @throws The signal's reason, or that of a close; nothing is taken then.
    */
   async requestUpload(size: number, { signal }: RequestUploadOptions = {}): Promise<void> {
@@ -138,6 +182,7 @@ export class UploadThrottle implements AvailabilityProvider {
    * nothing else is held. What did not fit turns availability until it would, so that whoever waits for
    * availability does not ask in vain.
    *
+   * @param size Bytes, 0 or more.
    * @returns Whether they were taken; else nothing of them was.
    */
   tryAdmit(size: number): boolean {
@@ -147,7 +192,12 @@ export class UploadThrottle implements AvailabilityProvider {
     return false;
   }
 
-  /** Lets `size` bytes go. Seed: `uploadCompleted`. @throws {RangeError} More than is held. */
+  /**
+   * Lets bytes go. Seed: `uploadCompleted`.
+   *
+   * @param size Bytes, as they were taken in.
+   * @throws {RangeError} More than is held.
+   */
   uploadCompleted(size: number): void {
     if (!(size >= 0 && size <= this.#bytes)) {
       throw new RangeError(`Cannot let ${size} bytes go: ${this.#bytes} are held`);
@@ -156,7 +206,11 @@ export class UploadThrottle implements AvailabilityProvider {
     this.#serve();
   }
 
-  /** Ends every wait: requests fail; who waits for availability goes on, to hear from its next call. Idempotent. */
+  /**
+   * Ends every wait: requests fail; who waits for availability goes on, to hear from its next call. Idempotent.
+   *
+   * @param reason What requests fail with.
+   */
   close(reason: Error): void {
     this.#closed ??= reason;
     const requests = [...this.#requests];

@@ -34,6 +34,7 @@ export function contentOf(
     head: null,
     tailFrom: { epoch, number: 0 },
     adopted: null,
+    retention: { minCount: 2 },
     doomed: [],
     checkpoints: [],
     ...change,

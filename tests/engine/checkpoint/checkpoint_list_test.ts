@@ -18,6 +18,8 @@ function entryOf(uuid: string, parent: string | null): CatalogEntry {
     run: 3,
     size: 11,
     manifest: { key: "m", size: 1, xxh64: "0000000000000000" },
+    pin: null,
+    quarantinedAtMs: null,
   };
 }
 

@@ -28,7 +28,7 @@ import {
  * ```
  */
 export interface StoreSettings {
-  /** `own`: jobs are opened for writing; `read`: nothing is ever written. @default "own" */
+  /** `own`: jobs are opened for writing; `read`: nothing is written but leases of readers. @default "own" */
   mode: "own" | "read";
   /** Whether to make the store where it is missing; never in mode `read`. @default true */
   create: boolean;

@@ -46,19 +46,49 @@ export interface CollectionOptions {
   readonly quarantineMs?: number;
 }
 
-/** An object, and what a collection decided about it. */
+/**
+ * An object, and what a collection decided about it.
+ *
+ * @example
+ * ```ts
+ * import { type CollectedObject, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * await job.checkpoint();
+ * const isKept = ({ action }: CollectedObject): boolean => action === "keep";
+ * console.assert((await job.collect({ dryRun: true })).objects.every(isKept));
+ * ```
+ */
 export interface CollectedObject {
+  /** The object's key. */
   readonly key: string;
   /** Size in bytes. */
   readonly size: number;
+  /** What becomes of it. */
   readonly action: "delete" | "keep";
   /** Why, for people. */
   readonly reason: string;
 }
 
-/** A checkpoint, and whether it stays. */
+/**
+ * A checkpoint, and whether it stays.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointVerdict, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * await job.checkpoint();
+ * const [verdict]: readonly CheckpointVerdict[] = (await job.collect({ dryRun: true })).verdicts;
+ * console.assert(verdict.stays);
+ * ```
+ */
 export interface CheckpointVerdict {
+  /** The checkpoint. */
   readonly uuid: string;
+  /** Whether it stays. */
   readonly stays: boolean;
   /** Why, for people. */
   readonly reason: string;

@@ -14,8 +14,8 @@ import type { RestoreOptions, RestoreStream } from "./restore.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
 
 /**
- * What can be read of a job, beside its running owner: takes no lock, publishes nothing, changes nothing. Every call
- * looks at what is in the store by then.
+ * What can be read of a job, beside its running owner: takes no lock, publishes nothing, and writes nothing but a lease
+ * on what it is reading, so that no collection deletes it. Every call looks at what is in the store by then.
  *
  * @example
  * ```ts
@@ -72,7 +72,7 @@ export interface JobReader extends AsyncDisposable {
    * @param options `signal` stops it. @default {}
    * @returns What was read, and what is bad: problems are answered, not thrown.
    * @throws {TidemarkError} What keeps the whole from being read: `catalog-lost`, `storage-unavailable`,
-   * `storage-denied`; for a reader a bad tail, too: `corrupt`, `changes-lost`.
+   * `storage-denied`; for a reader a bad tail, too: `corrupt`, `changes-lost`, and `snapshot-expired`.
    * @throws The signal's reason.
    */
   verify(options?: { signal?: AbortSignal }): Promise<VerifyReport>;
@@ -149,22 +149,35 @@ export interface Job extends JobReader {
    * Removes the checkpoints that retention lets go, and the objects that nothing needs any more. A job does so in
    * passing after checkpoints, not more often than every 10 s. Seed: `gc_checkpoint`.
    *
+   * @param options What stays besides, and whether only to look. @default {}
+   * @returns What went and what stays, with the reason for each.
    * @throws {TidemarkError} `fenced`, `corrupt` (nothing is deleted while a manifest can't be read), `closed`
    */
   collect(options?: CollectionOptions): Promise<CollectionReport>;
   /** How many checkpoints stay. */
   readonly retention: RetentionPolicy;
-  /** Changes how many checkpoints stay. @throws {RangeError} A policy that is not allowed. */
+  /**
+   * Changes how many checkpoints stay.
+   *
+   * @param policy Counts and ages; takes the place of the one before as a whole.
+   * @throws {RangeError} A policy that is not allowed.
+   * @throws {TidemarkError} `fenced`, `closed`; and what the storage answered.
+   */
   setRetention(policy: RetentionPolicy): Promise<void>;
   /**
    * Keeps a checkpoint whatever retention says.
    *
    * @param uuid The checkpoint.
    * @param reason Why, for people. @default "pinned"
-   * @throws {TidemarkError} `checkpoint-not-found`
+   * @throws {TidemarkError} `checkpoint-not-found`; `fenced`, `closed`; and what the storage answered.
    */
   pin(uuid: string, reason?: string): Promise<void>;
-  /** Leaves a checkpoint to retention again. @throws {TidemarkError} `checkpoint-not-found` */
+  /**
+   * Leaves a checkpoint to retention again.
+   *
+   * @param uuid The checkpoint.
+   * @throws {TidemarkError} `checkpoint-not-found`; `fenced`, `closed`; and what the storage answered.
+   */
   unpin(uuid: string): Promise<void>;
   /**
    * Whether an append would be taken now, and a promise for when it would. It turns at `inFlightBytesMax` bytes that

@@ -118,8 +118,8 @@ export interface RestoreTrailer {
  * A restore in progress: iterate it once, by change or by slice; the trailer is there at the end. Within a writer
  * the changes come in order; writers may mix. Memory is bounded: a block at a time.
  *
- * The iteration throws `checkpoint-not-found`, `writer-not-found`, `corrupt`, `changes-lost`, `storage-unavailable`,
- * `storage-denied`; `aborted` or the signal's reason; and a `TypeError` when it is begun twice.
+ * The iteration throws `checkpoint-not-found`, `writer-not-found`, `corrupt`, `changes-lost`, `snapshot-expired` when
+ * what a reader was reading was collected, `storage-unavailable`, `storage-denied`; `aborted` or the signal's reason; and a `TypeError` when it is begun twice.
  *
  * @example
  * ```ts

@@ -169,7 +169,12 @@ export class RetryingExecutor implements AsyncDisposable {
   readonly #actions = new Set<{ fail(error: unknown): void }>();
   #closed: TidemarkError | undefined;
 
-  /** Makes an executor that nothing runs on yet. */
+  /**
+   * Makes an executor that nothing runs on yet.
+   *
+   * @param ports Time, and who is told.
+   * @param options How much runs at once.
+   */
   constructor(ports: RetryingExecutorPorts, options: RetryingExecutorOptions) {
     this.#ports = ports;
     this.#slots = new Slots(options.attemptsInFlightMax);
@@ -191,6 +196,7 @@ export class RetryingExecutor implements AsyncDisposable {
    *
    * @param operation Begins one attempt.
    * @param retryPolicy Decides about the next.
+   * @param options Overlapping, losers, what gives it up, who is told. @default {}
    * @returns What the first successful attempt gave.
    * @throws What the attempt failed with after which there was no other.
    */

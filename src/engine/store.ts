@@ -51,13 +51,13 @@ export class OpenStore implements Store {
     ports: Ports,
   ): Promise<OpenStore> {
     const isOwn = settings.mode === "own";
-    if (isOwn) await backend.prepare({ create: settings.create });
-    let marker = await readMarker(backend);
+    const canCreate = isOwn && settings.create;
+    // First of all, since a place that is no store is not touched.
+    let marker = canCreate ? await findMarker(backend) : await readMarker(backend);
     const isNew = marker === undefined;
-    if (marker === undefined) {
-      if (!isOwn || !settings.create) throw storeNotFound(backend);
-      marker = await createMarker(backend, ports);
-    }
+    if (isNew && !canCreate) throw storeNotFound(backend);
+    if (isOwn) await backend.prepare({ create: settings.create });
+    marker ??= await createMarker(backend, ports);
     return new OpenStore(backend, settings, ports, { marker, isNew });
   }
 
@@ -91,7 +91,10 @@ export class OpenStore implements Store {
     if (open !== undefined) {
       const job = await open;
       if (job.isRunning) return checkSame(job, options);
-      await job.close();
+      // Whoever closed it is told; whoever opens it again need not care.
+      await job.close().catch((error) =>
+        this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
+      );
       return await this.job(id, options);
     }
     const opening = this.#open(id, options);
@@ -130,7 +133,11 @@ export class OpenStore implements Store {
 
   async #close(): Promise<void> {
     const closed = await Promise.allSettled(
-      [...this.#jobs.values()].map(async (opening) => await (await opening).close()),
+      [...this.#jobs.values()].map(async (opening) => {
+        // Whoever opened a job that could not be opened has been told.
+        const job = await opening.catch(() => undefined);
+        await job?.close();
+      }),
     );
     await this.#backend.close();
     const failures = closed.flatMap((result) =>
@@ -169,15 +176,32 @@ async function readMarker(backend: StorageBackend): Promise<MarkerBody | undefin
   }
 }
 
-/** Makes a new or empty place a store; whatever else is there is left alone. */
-async function createMarker(backend: StorageBackend, ports: Ports): Promise<MarkerBody> {
+/** The marker of a store, or none in a place that is new or empty. @throws {TidemarkError} `not-a-store` */
+async function findMarker(backend: StorageBackend): Promise<MarkerBody | undefined> {
+  try {
+    return await readMarker(backend) ?? await checkEmpty(backend);
+  } catch (error) {
+    if (hasCode(error, "store-not-found")) return undefined;
+    throw error;
+  }
+}
+
+async function checkEmpty(backend: StorageBackend): Promise<MarkerBody | undefined> {
   for await (const { key } of backend.list("")) {
+    // Somebody may have made the store meanwhile.
+    const made = await readMarker(backend);
+    if (made !== undefined) return made;
     throw new TidemarkError(
       "not-a-store",
       `Cannot make a store in ${backend.location}: it is not empty (${key}) and has no ${MARKER_KEY}; choose an empty or new folder`,
       { details: { location: backend.location, found: key } },
     );
   }
+  return undefined;
+}
+
+/** Makes an empty place a store; takes the store of whoever was quicker. */
+async function createMarker(backend: StorageBackend, ports: Ports): Promise<MarkerBody> {
   const marker = { store: newUuid(ports), createdAtMs: ports.clock.nowMs() };
   if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
   return decodeMarker(await backend.get(MARKER_KEY));

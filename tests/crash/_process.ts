@@ -56,12 +56,8 @@ export interface Ended {
   readonly stderr: string;
 }
 
-const running = new Set<RunningProcess>();
-
-// Also a test that ran out of time leaves no process behind.
-process.on("exit", () => {
-  for (const child of running) child.signal("SIGKILL");
-});
+/** No process of a test lives as long; one that does hangs, and whoever waits for it is to see that. */
+const LIFE_MS_MAX = 120_000;
 
 /** A running process. `await using` kills it. */
 export class RunningProcess implements AsyncDisposable {
@@ -76,10 +72,10 @@ export class RunningProcess implements AsyncDisposable {
     const [program, ...args] = command;
     const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
-    running.add(this);
+    const watchdog = setTimeout(() => this.signal("SIGKILL"), LIFE_MS_MAX);
     child.once("exit", () => {
       this.#isGone = true;
-      running.delete(this);
+      clearTimeout(watchdog);
     });
     createInterface({ input: child.stdout }).on("line", (line) => {
       this.#stdout.push(line);

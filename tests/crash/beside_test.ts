@@ -15,7 +15,7 @@ const JOB = "read-beside";
 const WRITER = "w0";
 const CHECKPOINTED = 500;
 const TAIL = 700;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 for (const reader of RUNTIMES) {
   const name = `reading verbs on ${reader} work beside a sidecar on ${THIS_RUNTIME}`;

@@ -13,7 +13,7 @@ import { listFolder, withTemporaryFolder } from "./_folder.ts";
 import { CLI, prepare, run, Sidecar, THIS_RUNTIME } from "./_process.ts";
 
 const JOB = "precious";
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 type Damage = (newest: string, all: readonly string[]) => Promise<void>;
 

@@ -30,7 +30,7 @@ const GENERATIONS = 20;
 const FIRST_OWNER = 1;
 const SECOND_OWNER = 2;
 const RUN = 1;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 for (const successor of RUNTIMES) {
   const name =

@@ -17,6 +17,7 @@ import {
   sourceOfTail,
   writersOfManifest,
 } from "./checkpoint/restore_source.ts";
+import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry } from "./format/generation.ts";
@@ -35,6 +36,7 @@ import type {
   CollectionOptions,
   CollectionReport,
   Job,
+  JobUsage,
   KeyGroupRange,
   RecoveryReport,
   RestoreOptions,
@@ -42,6 +44,7 @@ import type {
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  VerifyOptions,
   VerifyReport,
   Writer,
   WriterPosition,
@@ -272,9 +275,14 @@ export class OwnedJob implements Job {
     );
   }
 
-  async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {
+  usage(): Promise<JobUsage> {
+    const inUse = this.#run.durableFiles().map(({ key }) => key);
+    return measureUsage(this.#options.place, this.#checkpointer.newest, inUse);
+  }
+
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
-    return await verifyJob(this.#options.place, this.#checkpointer.newest, tail, options.signal);
+    return await verifyJob(this.#options.place, this.#checkpointer.newest, tail, options);
   }
 
   close(): Promise<void> {

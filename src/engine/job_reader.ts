@@ -20,6 +20,7 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
+import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { Lease, snapshotExpired } from "./checkpoint/lease.ts";
 import { hasCode, TidemarkError } from "./errors.ts";
@@ -30,8 +31,10 @@ import type {
   CheckpointDetails,
   CheckpointMetadata,
   JobReader,
+  JobUsage,
   RestoreOptions,
   RestoreStream,
+  VerifyOptions,
   VerifyReport,
   WriterPosition,
 } from "./types.ts";
@@ -80,11 +83,21 @@ export class StoredJobReader implements JobReader {
     return new ChangelogRestore(this.#place.backend, open, filter);
   }
 
-  async verify(options: { signal?: AbortSignal } = {}): Promise<VerifyReport> {
+  async usage(): Promise<JobUsage> {
+    const { lease } = await this.#lease("tail");
+    try {
+      const { files } = await this.#readTail();
+      return await measureUsage(this.#place, await this.#newest(), files.map(({ key }) => key));
+    } finally {
+      await lease?.close();
+    }
+  }
+
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     const { lease } = await this.#lease("tail");
     try {
       const tail = await this.#readTail(options.signal);
-      return await verifyJob(this.#place, await this.#newest(), tail, options.signal);
+      return await verifyJob(this.#place, await this.#newest(), tail, options);
     } finally {
       await lease?.close();
     }

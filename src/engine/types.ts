@@ -19,7 +19,7 @@ export type {
   RetentionPolicy,
 } from "./types/collection.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";
-export type { Problem, RecoveryReport, VerifyReport } from "./types/report.ts";
+export type { Problem, RecoveryReport, VerifyOptions, VerifyReport } from "./types/report.ts";
 export type {
   RestoredChange,
   RestoredSlice,
@@ -27,6 +27,7 @@ export type {
   RestoreStream,
   RestoreTrailer,
 } from "./types/restore.ts";
+export type { CheckpointUsage, JobUsage, UsageOfKind } from "./types/usage.ts";
 export type { Store } from "./types/store.ts";
 export type {
   AppendAtOptions,

@@ -8,7 +8,7 @@ import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import { ChangeFileScan, verifyBatchContent } from "../format/change_file_reader.ts";
 import type { GenerationBody } from "../format/generation.ts";
-import type { Problem, VerifyReport } from "../types.ts";
+import type { Problem, VerifyOptions, VerifyReport } from "../types.ts";
 import { type JobPlace, readManifest } from "./catalog_read.ts";
 import { joinFiles, sourceOfCheckpoint, sourceOfTail } from "./restore_source.ts";
 
@@ -27,7 +27,7 @@ export async function verifyJob(
   place: JobPlace,
   generation: GenerationBody,
   tail: TailNeeds,
-  signal?: AbortSignal,
+  { level = "full", signal }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const problems: Problem[] = [];
   const sources: RestoreSource[] = [sourceOfTail(place, tail)];
@@ -39,9 +39,13 @@ export async function verifyJob(
   const files = joinFiles(...sources.map((source) => source.files));
   const counts = { bytes: 0, changes: 0 };
   for (const file of files) {
-    await collect(problems, file.key, () => verifyFile(place, file, counts, signal));
+    const isFull = level === "full";
+    await collect(problems, file.key, async () => {
+      await verifyPresence(place, file);
+      if (isFull) await verifyContent(place, file, counts, signal);
+    });
   }
-  for (const source of sources) {
+  for (const source of level === "full" ? sources : []) {
     const key = source.files.at(-1)?.key ?? place.keys.catalogPrefix;
     await collect(problems, key, () => verifyContinuity(place, source, signal));
   }
@@ -66,13 +70,7 @@ async function collect(
   }
 }
 
-async function verifyFile(
-  place: JobPlace,
-  file: NeededFile,
-  counts: { bytes: number; changes: number },
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { key, length } = file;
+async function verifyPresence(place: JobPlace, { key, length }: NeededFile): Promise<void> {
   const info = await place.backend.head(key);
   if (info === undefined || info.size < length) {
     throw new TidemarkError(
@@ -83,6 +81,14 @@ async function verifyFile(
       { details: { key } },
     );
   }
+}
+
+async function verifyContent(
+  place: JobPlace,
+  { key, length }: NeededFile,
+  counts: { bytes: number; changes: number },
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const source = new ChangeFileSource(place.backend, key, length, signal);
   const scan = new ChangeFileScan(source, { to: length });
   for await (const batch of scan.batches()) {

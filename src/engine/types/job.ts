@@ -9,7 +9,8 @@ import type {
   ResumeResult,
 } from "./checkpoint.ts";
 import type { CollectionOptions, CollectionReport, RetentionPolicy } from "./collection.ts";
-import type { RecoveryReport, VerifyReport } from "./report.ts";
+import type { RecoveryReport, VerifyOptions, VerifyReport } from "./report.ts";
+import type { JobUsage } from "./usage.ts";
 import type { RestoreOptions, RestoreStream } from "./restore.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
 
@@ -75,7 +76,13 @@ export interface JobReader extends AsyncDisposable {
    * `storage-denied`; for a reader a bad tail, too: `corrupt`, `changes-lost`, and `snapshot-expired`.
    * @throws The signal's reason.
    */
-  verify(options?: { signal?: AbortSignal }): Promise<VerifyReport>;
+  verify(options?: VerifyOptions): Promise<VerifyReport>;
+  /**
+   * Counts the room that the job takes.
+   *
+   * @throws {TidemarkError} `corrupt`, `changes-lost`: a manifest can't be read.
+   */
+  usage(): Promise<JobUsage>;
   /** Lets go of the job; the owner first makes everything durable. Idempotent. */
   close(): Promise<void>;
 }

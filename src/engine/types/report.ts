@@ -27,6 +27,17 @@ export interface Problem {
   readonly to?: number;
 }
 
+/** Options of {@link JobReader.verify}. */
+export interface VerifyOptions {
+  /**
+   * `quick`: everything that is needed is there, with its size, and every manifest can be read. `full`: every
+   * checksum, every change set, the continuity of every writer. @default "full"
+   */
+  readonly level?: "quick" | "full";
+  /** Stops the reading. @default never */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * What {@link JobReader.verify} answers.
  *

@@ -152,6 +152,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   readonly #runningMax: number;
   readonly #queue: UploadQueue<SchedulerTask>;
   readonly #tasks: TaskLedger;
+  /** Tasks that wait for room, and what ends the wait. */
+  readonly #waiting = new Map<SchedulerTask, () => void>();
   readonly #abort = new AbortController();
   readonly #hideGauges: () => void;
   #runningCount = 0;
@@ -214,8 +216,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     }
     const taken = this.#tasks.add(task);
     if (task.isAdmitted) this.#enqueue(taken);
-    else if (this.#throttle.tryAdmit(task.size)) this.#admitted(taken);
-    else void this.#waitForRoom(taken);
+    else this.#requestRoom(taken);
   }
 
   flush(): void {
@@ -256,31 +257,38 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#closed = reason;
     if (this.#abort.signal.aborted) return;
     this.#timer?.cancel();
+    for (const leave of this.#waiting.values()) leave();
+    this.#waiting.clear();
     this.#queue.takeAll();
     this.#tasks.failAll(reason);
     this.#abort.abort(reason);
     this.#hideGauges();
   }
 
-  async #waitForRoom(taken: SchedulerTask): Promise<void> {
+  #requestRoom(taken: SchedulerTask): void {
+    const { size } = taken.task;
+    let isOver = false;
+    const over = (): void => {
+      isOver = true;
+      this.#waiting.delete(taken);
+    };
+    const leave = this.#throttle.request(size, {
+      admit: () => {
+        over();
+        taken.heldBytes = size;
+        this.#enqueue(taken);
+        // A drain waits for no delay.
+        if (this.#closed !== undefined) this.flush();
+      },
+      refuse: (reason) => {
+        over();
+        this.#tasks.fail(taken, reason);
+      },
+    });
+    if (isOver) return;
+    this.#waiting.set(taken, leave);
     // What waits for the delay holds the room that is wanted.
     this.flush();
-    try {
-      const { size } = taken.task;
-      await this.#throttle.requestUpload(size, { signal: this.#abort.signal });
-    } catch (error) {
-      this.#tasks.fail(taken, toUploadError(error));
-      return;
-    }
-    this.#admitted(taken);
-  }
-
-  #admitted(taken: SchedulerTask): void {
-    taken.heldBytes = taken.task.size;
-    if (this.#abort.signal.aborted) this.#tasks.fail(taken, this.#abort.signal.reason);
-    else this.#enqueue(taken);
-    // A drain waits for no delay.
-    if (this.#closed !== undefined) this.flush();
   }
 
   #enqueue(taken: SchedulerTask): void {

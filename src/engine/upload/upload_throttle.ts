@@ -69,10 +69,16 @@ export interface RequestUploadOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Request {
-  readonly size: number;
+/** Whoever waits for room, told within the very call that makes it, so that an order can be kept. */
+export interface RoomRequest {
+  /** The bytes are taken in. */
   admit(): void;
+  /** The throttle was closed; nothing is taken in. */
   refuse(reason: Error): void;
+}
+
+interface Waiting extends RoomRequest {
+  readonly size: number;
 }
 
 /**
@@ -100,7 +106,7 @@ export class UploadThrottle implements AvailabilityProvider {
   readonly #hardBytes: number;
   readonly #onShortage: (() => void) | undefined;
   readonly #waits: UploadThrottleOptions["waits"];
-  readonly #requests = new Set<Request>();
+  readonly #requests = new Set<Waiting>();
   #bytes = 0;
   /** Largest size that was refused and would still not fit. */
   #refusedBytes = 0;
@@ -166,15 +172,50 @@ export class UploadThrottle implements AvailabilityProvider {
    * @param options What ends the wait. @default {}
    * @throws The signal's reason, or that of a close; nothing is taken then.
    */
-  async requestUpload(size: number, { signal }: RequestUploadOptions = {}): Promise<void> {
-    signal?.throwIfAborted();
-    if (this.#closed !== undefined) throw this.#closed;
-    if (this.#take(size)) return;
-    const startMs = this.#waits?.clock.monotonicMs();
-    await this.#wait(size, signal);
-    this.#waits?.metrics.throttleWaits.record(
-      (this.#waits.clock.monotonicMs() - startMs!) / 1000,
-    );
+  requestUpload(size: number, { signal }: RequestUploadOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const abort = (): void => {
+        leave();
+        reject(signal!.reason);
+      };
+      const over = (): void => signal?.removeEventListener("abort", abort);
+      signal?.addEventListener("abort", abort, { once: true });
+      const leave = this.request(size, {
+        admit: () => (over(), resolve()),
+        refuse: (reason) => (over(), reject(reason)),
+      });
+    });
+  }
+
+  /**
+   * Like {@link requestUpload}, with callbacks: exactly one is called, once, perhaps at once.
+   *
+   * @returns Ends the wait, with nothing taken and nobody called; does nothing when it is over.
+   */
+  request(size: number, request: RoomRequest): () => void {
+    if (this.#closed !== undefined) {
+      request.refuse(this.#closed);
+      return () => {};
+    }
+    if (this.#take(size)) {
+      request.admit();
+      return () => {};
+    }
+    const startMs = this.#waits?.clock.monotonicMs() ?? 0;
+    const admit = (): void => {
+      this.#waits?.metrics.throttleWaits.record(
+        (this.#waits.clock.monotonicMs() - startMs) / 1000,
+      );
+      request.admit();
+    };
+    const waiting: Waiting = { size, admit, refuse: (reason) => request.refuse(reason) };
+    this.#requests.add(waiting);
+    this.#askForRoom();
+    return () => {
+      // Whoever stood behind it may fit.
+      if (this.#requests.delete(waiting)) this.#serve();
+    };
   }
 
   /**
@@ -217,26 +258,6 @@ export class UploadThrottle implements AvailabilityProvider {
     this.#requests.clear();
     for (const request of requests) request.refuse(this.#closed);
     this.#tellWaiters();
-  }
-
-  #wait(size: number, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => signal?.removeEventListener("abort", abort);
-      const abort = (): void => {
-        this.#requests.delete(request);
-        reject(signal!.reason);
-        // Whoever stood behind it may fit.
-        this.#serve();
-      };
-      const request: Request = {
-        size,
-        admit: () => (leave(), resolve()),
-        refuse: (reason) => (leave(), reject(reason)),
-      };
-      this.#requests.add(request);
-      signal?.addEventListener("abort", abort, { once: true });
-      this.#askForRoom();
-    });
   }
 
   #take(size: number): boolean {

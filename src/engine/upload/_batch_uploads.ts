@@ -44,7 +44,7 @@ export class BatchUploads {
     metrics.uploadBatchSizes.record(tasks.length);
     return executor.execute(({ signal }) => this.#attempt(tasks, signal), retryPolicy, {
       overlapping: this.#uploader.canOverlap,
-      onLoser: (result) => this.#uploader.discard?.(result),
+      onLoser: (result) => this.discard(result),
       signal: this.#signal,
       onFailure: (attempt, error) => this.#failed(tasks, attempt, error),
       onSuccess: (attempt, attempts) => {
@@ -52,6 +52,16 @@ export class BatchUploads {
         metrics.totalAttemptsPerUpload.record(attempts);
       },
     });
+  }
+
+  /** Takes back what nobody will be told of. What went to an append file stays there. */
+  discard(result: UploadTasksResult): void {
+    if (!this.#uploader.canOverlap) return;
+    try {
+      this.#uploader.discard?.(result);
+    } catch (error) {
+      this.#components.logger.log("warning", "Cannot discard a superfluous upload", { error });
+    }
   }
 
   async #attempt(tasks: readonly UploadTask[], signal: AbortSignal): Promise<UploadTasksResult> {

@@ -329,6 +329,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     let failure: unknown;
     try {
       result = await this.#uploads.upload(batch.map(({ task }) => task));
+      // Aborted between the success and now: its tasks have failed.
+      if (this.#abort.signal.aborted) this.#uploads.discard(result);
     } catch (error) {
       failure = error;
     }

@@ -122,6 +122,37 @@ describe("BatchingStateChangeUploadScheduler that is aborted", () => {
     assert.equal(bench.uploader.discarded.length, 1);
   });
 
+  test("either completes a task or hands its upload over, whenever the success comes", async () => {
+    let completed = 0;
+    for (let ticks = 0; ticks < 20; ticks++) {
+      const bench = new SchedulerBench({ canOverlap: true });
+      const recorded = bench.upload(0);
+      await turn();
+      const [call] = bench.uploader.calls;
+      call.resolve(call.result);
+      for (let i = 0; i < ticks; i++) await undefined;
+      await bench.scheduler.close({ mode: "abort", reason });
+      await turn();
+      const isComplete = recorded.outcome === "complete";
+      assert.equal(bench.uploader.discarded.length, isComplete ? 0 : 1, `after ${ticks} ticks`);
+      if (isComplete) completed++;
+    }
+    assert.ok(completed > 0 && completed < 20);
+  });
+
+  test("logs what can't be discarded", async () => {
+    const bench = new SchedulerBench({ canOverlap: true, hangs: true });
+    const error = new Error("discard");
+    bench.uploader.discard = () => {
+      throw error;
+    };
+    bench.upload(0);
+    await turn();
+    await bench.scheduler.close({ mode: "abort", reason });
+    await bench.uploader.end();
+    assert.equal(bench.logger.records.at(-1)?.fields.error, error);
+  });
+
   test("keeps telling newcomers why, the last reason given", async () => {
     const bench = new SchedulerBench();
     await bench.scheduler.close({ mode: "abort", reason });

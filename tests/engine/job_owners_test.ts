@@ -156,6 +156,21 @@ describe("two owners", () => {
     }
   });
 
+  test("an opener serves nothing once another has its key, though that has published nothing", async () => {
+    const objects = newMemory();
+    const first = await openJobOn(objects);
+    await appendDurably(first.job, "w", "a");
+    await first.store.close();
+    const slow = await opening(objects, "get");
+    const quick = await opening(objects, "putIfAbsent");
+    slow.release();
+    await rejectsWith(slow.opened, "fenced");
+    quick.release();
+    const { job } = await quick.opened;
+    assert.deepEqual(await restoreWriter(job, "w"), ["a"]);
+    await appendDurably(job, "w", "b");
+  });
+
   test("many owners, one after another, keep what each acknowledged", async () => {
     const objects = newMemory();
     const wanted: string[] = [];

@@ -112,6 +112,7 @@ describe("verify", () => {
     const gaps = [
       { batches: [[set(0, 0, ["a"]), set(2, 2, ["c"])]], writer: end(3, 3) },
       { batches: [[set(0, 0, ["a"]), set(1, 2, ["c"])]], writer: end(2, 3) },
+      { batches: [[set(0, 0, ["a"]), set(1, 2, ["c", "d"])]], writer: end(2, 3) },
       { batches: [[set(0, 0, ["a"])]], writer: end(2, 2) },
       { batches: [[set(0, 0, ["a"])]], writer: end(1, 2) },
     ];

@@ -48,7 +48,7 @@ export interface AppendResult {
   readonly offset: number;
   /** Offset after its last change. */
   readonly nextOffset: number;
-  /** Sequence number of the writer's active change set. */
+  /** Sequence number of the change set that the changes joined; the active one's when they were there before. */
   readonly sequenceNumber: number;
   /** What was waited for. */
   readonly ack: "durable" | "buffered";
@@ -104,6 +104,8 @@ export interface PersistResult {
   readonly durableOffset: number;
   /** Where its change sets lie, in order; those that a published checkpoint owns are left out. */
   readonly segments: readonly PersistedSegment[];
+  /** Whether every segment has a local copy, see setting `localRecoveryPath`; not when there is no segment. */
+  readonly isLocal: boolean;
 }
 
 /**
@@ -121,6 +123,8 @@ export interface PersistResult {
  * ```
  */
 export interface PersistedSegment {
+  /** Name of the writer. */
+  readonly writer: string;
   /** Sequence number of the change set. */
   readonly sequenceNumber: number;
   /** Key of the change file. */
@@ -129,6 +133,8 @@ export interface PersistedSegment {
   readonly batch: number;
   /** Bytes of the set's encoded changes. */
   readonly byteLength: number;
+  /** Key of the local copy, below `localRecoveryPath`. @default there is none */
+  readonly localKey?: string;
 }
 
 /**

@@ -4,17 +4,19 @@
  * Owns: order and state of the calls. Does not own: how bytes are written or made durable.
  * @module
  */
-import { TidemarkError } from "../errors.ts";
+import { type Outcome, TidemarkError } from "../errors.ts";
 import type { Appender } from "./backend.ts";
 
 /** How bytes reach one object. */
 export interface AppendTarget {
-  /** Writes all of `bytes` at `position`. */
-  write(bytes: Uint8Array, position: number): Promise<void>;
+  /** Writes all of `bytes` at `position`; calls `checkWanted`, which may throw, before it goes on after a part. */
+  write(bytes: Uint8Array, position: number, checkWanted: () => void): Promise<void>;
   /** Makes everything written durable, and the object's name with it. */
   sync(): Promise<void>;
   /** Lets the object go. */
   close(): Promise<void>;
+  /** Lets the object go when the call `running` has settled; nobody waits for that, and it reports for itself. */
+  closeAfter(running: Promise<void>): void;
 }
 
 /** An {@link Appender} over an {@link AppendTarget}. */
@@ -36,7 +38,13 @@ export class GuardedAppender implements Appender {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    await this.#run("write to", () => this.#target.write(bytes, this.#length));
+    await this.#run("write to", () => {
+      return this.#target.write(
+        bytes,
+        this.#length,
+        () => this.#checkOpen("go on with", "unknown"),
+      );
+    });
     this.#length += bytes.length;
   }
 
@@ -50,9 +58,10 @@ export class GuardedAppender implements Appender {
   }
 
   async #close(): Promise<void> {
-    // A descriptor that is closed under a running call may be another file's by the time it is used.
-    await this.#running?.catch(() => {});
-    await this.#target.close();
+    if (this.#running === undefined) return await this.#target.close();
+    // A descriptor that is closed under a running call may be another file's by the time it is used. But a disk may
+    // hang for ever, and nothing counts any more that the call comes to: whoever closes does not wait for it.
+    this.#target.closeAfter(this.#running);
   }
 
   #run(action: string, call: () => Promise<void>): Promise<void> {
@@ -71,11 +80,18 @@ export class GuardedAppender implements Appender {
     return running;
   }
 
+  #checkOpen(action: string, outcome: Outcome): void {
+    if (this.#closing === undefined) return;
+    throw new TidemarkError(
+      "closed",
+      `Cannot ${action} ${JSON.stringify(this.key)}: the appender is closed`,
+      { outcome },
+    );
+  }
+
   #check(action: string): void {
     const name = JSON.stringify(this.key);
-    if (this.#closing !== undefined) {
-      throw new TidemarkError("closed", `Cannot ${action} ${name}: the appender is closed`);
-    }
+    this.#checkOpen(action, "not-applied");
     if (this.#failure !== undefined) {
       throw new TidemarkError(
         this.#failure.code,

@@ -3,7 +3,7 @@ import { TidemarkError } from "../errors.ts";
 import type { DirectoryHandle, FileHandle } from "../port/file_system.ts";
 import { type AppendTarget, GuardedAppender } from "./_guarded_appender.ts";
 import { folderOf } from "./_keys.ts";
-import { closeDirectory, errnoOf, type PosixPorts } from "./_posix_context.ts";
+import { closeAfterFailure, closeDirectory, errnoOf, type PosixPorts } from "./_posix_context.ts";
 import { explainPosixError, type FailedCall } from "./_posix_error.ts";
 import type { PosixFolders } from "./_posix_folders.ts";
 import { writeFully } from "./_posix_writes.ts";
@@ -85,10 +85,10 @@ function targetOf(
     await closeDirectory(ports, directory);
   };
   return {
-    write: (bytes, position) =>
+    write: (bytes, position, checkWanted) =>
       attempt(
         { action: "append to", path, wantedBytes: bytes.length, outcome: "unknown" },
-        () => writeFully(handle, bytes, position),
+        () => writeFully(handle, bytes, position, checkWanted),
       ),
     sync: () =>
       attempt({ action: "sync", path, outcome: "unknown" }, async () => {
@@ -100,6 +100,12 @@ function targetOf(
       onClose();
       await letDirectoryGo();
       await attempt({ action: "close", path, outcome: "unknown" }, () => handle.close());
+    },
+    closeAfter: async (running) => {
+      onClose();
+      await Promise.allSettled([running]);
+      await letDirectoryGo();
+      await closeAfterFailure(ports, handle);
     },
   };
 }

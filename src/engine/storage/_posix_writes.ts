@@ -25,13 +25,19 @@ class NoProgressError extends Error {
   readonly code = NO_PROGRESS;
 }
 
-/** Writes all of `bytes` at `position`, however few the file system takes at a time. */
+/**
+ * Writes all of `bytes` at `position`, however few the file system takes at a time.
+ *
+ * @param checkWanted Throws when the rest is not to be written any more. @default it always is
+ */
 export async function writeFully(
   handle: FileHandle,
   bytes: Uint8Array,
   position: number,
+  checkWanted: () => void = () => {},
 ): Promise<void> {
   for (let done = 0; done < bytes.length;) {
+    if (done > 0) checkWanted();
     const count = await handle.write(bytes.subarray(done), position + done);
     if (count <= 0) {
       throw new NoProgressError(

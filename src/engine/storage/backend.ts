@@ -132,7 +132,10 @@ export interface Appender {
    * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`
    */
   sync(): Promise<void>;
-  /** Lets the object go, without writing or syncing anything. Idempotent. */
+  /**
+   * Lets the object go, without writing or syncing anything. Idempotent. Does not wait for a call that still runs, since
+   * that may hang for ever: the call then writes nothing further, and the object is let go when it returns.
+   */
   close(): Promise<void>;
 }
 
@@ -335,6 +338,6 @@ export interface StorageBackend {
    */
   deleteTemporary(key: string): Promise<void>;
 
-  /** Lets go of everything held. Idempotent. */
+  /** Lets go of everything held. Idempotent. Does not wait for an appender's call that still runs. */
   close(): Promise<void>;
 }

@@ -123,6 +123,7 @@ export class MemoryBackend implements StorageBackend {
         this.#held.delete(appender);
         return Promise.resolve();
       },
+      closeAfter: () => void this.#held.delete(appender),
     });
     this.#held.add(appender);
     return appender;

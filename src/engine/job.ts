@@ -17,6 +17,7 @@ import {
   sourceOfTail,
   writersOfManifest,
 } from "./checkpoint/restore_source.ts";
+import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { TidemarkError } from "./errors.ts";
@@ -50,6 +51,7 @@ import type {
   WriterPosition,
 } from "./types.ts";
 import { beginUploads, type JobUploads } from "./job_uploads.ts";
+import type { LocalRecovery } from "./upload/local_recovery.ts";
 import type { AvailabilityProvider } from "./upload/upload_throttle.ts";
 
 /** What an owned job is made of. */
@@ -58,6 +60,8 @@ export interface OwnedJobOptions {
   readonly settings: StoreSettings;
   readonly ports: Ports;
   readonly opened: OpenedJob;
+  /** Makes local copies. @default none are made */
+  readonly local?: LocalRecovery;
   /** Called once, when the job has let go of everything. */
   readonly onClosed: () => void;
 }
@@ -164,14 +168,25 @@ export class OwnedJob implements Job {
   }
 
   async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
-    const { at = "latest", acceptFingerprints = [] } = options;
+    const { acceptFingerprints = [] } = options;
     if (this.#closing !== undefined) throw jobIsClosed(this.id);
-    const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     const old = this.#run;
     old.checkUsable();
+    const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
+    const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
+    // What can't be read must not end the run.
+    if (plan.entry !== undefined) await this.#checkpointer.readManifest(plan.entry);
     // A checkpoint in preparation fails with its run, so that a resume never waits for it.
     if (plan.at !== "tail") old.end(runIsOver(this.id, old.run));
     return await this.#exclusive(() => this.#resumeAt(old, at, acceptFingerprints));
+  }
+
+  /** With `fallback`, the newest checkpoint of the line that is whole. */
+  async #chooseWhole(at: At, fallback = false): Promise<At> {
+    const { newest } = this.#checkpointer;
+    if (!fallback || at === "tail" || (at === "latest" && newest.head === null)) return at;
+    const { place, ports } = this.#options;
+    return (await findWhole(place, newest, at, ports.logger)).uuid;
   }
 
   async #resumeAt(
@@ -194,6 +209,7 @@ export class OwnedJob implements Job {
         ? await this.#beginAtTail(old, owner)
         : await this.#beginAtCheckpoint(owner, manifest);
       this.#run.checkOwner();
+      this.#options.local?.retain(this.#run.durableFiles().map(({ key }) => key));
       return await this.#resumed(plan.entry, manifest);
     } catch (error) {
       this.#run.end(isFenced(error) ? error : resumeFailed(this.id, error));
@@ -230,12 +246,13 @@ export class OwnedJob implements Job {
   }
 
   restore(options: RestoreOptions = {}): RestoreStream {
-    const { at = "latest", ...filter } = options;
-    const open = async () =>
-      this.#collection.hold(
-        await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at)),
-      );
-    return new ChangelogRestore(this.#options.place.backend, open, filter);
+    const { at: wanted = "latest", fallback, ...filter } = options;
+    const open = async () => {
+      const at = await this.#chooseWhole(wanted, fallback);
+      const source = await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at));
+      return this.#collection.hold(source);
+    };
+    return new ChangelogRestore(this.#options.place, open, filter);
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
@@ -301,6 +318,7 @@ export class OwnedJob implements Job {
       () => run.isRunning ? this.#flush(run) : undefined,
       () => run.end(jobIsClosed(this.id)),
       () => run.log.close(),
+      () => this.#options.local?.close(),
       () => run.owner.close(),
       () => this.#options.opened.lock?.close(),
     ];
@@ -345,7 +363,7 @@ export class OwnedJob implements Job {
       readonly start: OpenedJob["tail"]["writers"];
     },
   ): JobRun {
-    const { place, settings, ports } = this.#options;
+    const { place, settings, ports, local } = this.#options;
     const { run } = this.#checkpointer.newest;
     return new JobRun({
       job: this.id,
@@ -355,15 +373,15 @@ export class OwnedJob implements Job {
       ports,
       start,
       carried: carried as readonly NeededFile[],
-      uploads: uploads ?? beginUploads({ place, epoch: owner.epoch, run, settings, ports }),
+      uploads: uploads ?? beginUploads({ place, epoch: owner.epoch, run, settings, ports, local }),
       readStored: (writer, from, to) => this.#readStored(writer, from, to),
     });
   }
 
   async *#readStored(writer: string, from: number, to: number): AsyncGenerator<Uint8Array> {
-    const { backend } = this.#options.place;
+    const { place } = this.#options;
     const filter = { writers: [writer], from, to };
-    const restore = new ChangelogRestore(backend, () => this.#tailSource(), filter);
+    const restore = new ChangelogRestore(place, () => this.#tailSource(), filter);
     for await (const { bytes } of restore.slices()) yield bytes;
   }
 }

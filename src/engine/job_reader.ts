@@ -20,6 +20,7 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
+import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { Lease, snapshotExpired } from "./checkpoint/lease.ts";
@@ -78,9 +79,12 @@ export class StoredJobReader implements JobReader {
   }
 
   restore(options: RestoreOptions = {}): RestoreStream {
-    const { at = "latest", ...filter } = options;
-    const open = () => this.#openSource(at, filter.signal);
-    return new ChangelogRestore(this.#place.backend, open, filter);
+    const { at: wanted = "latest", fallback = false, ...filter } = options;
+    const open = async () => {
+      const at = fallback ? await this.#chooseWhole(wanted) : wanted;
+      return await this.#openSource(at, filter.signal);
+    };
+    return new ChangelogRestore(this.#place, open, filter);
   }
 
   async usage(): Promise<JobUsage> {
@@ -119,6 +123,17 @@ export class StoredJobReader implements JobReader {
       `There is no job ${this.id} in ${this.#place.backend.location}: list the jobs to see which there are`,
       { details: { job: this.id } },
     );
+  }
+
+  /** The newest checkpoint of the line that is whole. */
+  async #chooseWhole(at: At): Promise<At> {
+    if (at === "tail") return at;
+    const { lease, generation } = await this.#lease("tail");
+    try {
+      return (await findWhole(this.#place, generation, at, this.#ports.logger)).uuid;
+    } finally {
+      await lease?.close();
+    }
   }
 
   /** What a restore reads, held by a lease until it has ended. */

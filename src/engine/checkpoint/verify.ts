@@ -7,7 +7,7 @@ import { planRestore, type RestoreSource } from "../changelog/restore_plan.ts";
 import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import { ChangeFileScan, verifyBatchContent } from "../format/change_file_reader.ts";
-import type { GenerationBody } from "../format/generation.ts";
+import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import type { Problem, VerifyOptions, VerifyReport } from "../types.ts";
 import { type JobPlace, readManifest } from "./catalog_read.ts";
 import { joinFiles, sourceOfCheckpoint, sourceOfTail } from "./restore_source.ts";
@@ -51,6 +51,29 @@ export async function verifyJob(
   }
   const checkpoints = generation.checkpoints.length;
   return { ok: problems.length === 0, checkpoints, files: files.length, ...counts, problems };
+}
+
+/**
+ * Verifies one checkpoint in full.
+ *
+ * @returns What is wrong with it; empty when it can be restored.
+ */
+export async function verifyCheckpoint(
+  place: JobPlace,
+  entry: CatalogEntry,
+  signal?: AbortSignal,
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const counts = { bytes: 0, changes: 0 };
+  await collect(problems, entry.manifest.key, async () => {
+    const source = sourceOfCheckpoint(place, await readManifest(place, entry.manifest));
+    for (const file of source.files) {
+      await verifyPresence(place, file);
+      await verifyContent(place, file, counts, signal);
+    }
+    await verifyContinuity(place, source, signal);
+  });
+  return problems;
 }
 
 /** Turns what is wrong with the data into a problem; everything else goes on as an error. */
@@ -109,7 +132,9 @@ async function verifyContinuity(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const writers = new Set(source.writers.keys());
-  const { places } = await planRestore(place.backend, source, { writers, signal });
+  // Local copies are no part of what is kept.
+  const main = { backend: place.backend };
+  const { places } = await planRestore(main, source, { writers, signal });
   for (const end of source.writers.values()) {
     let { offset, sequenceNumber: number } = end.base ?? { offset: 0, sequenceNumber: 0 };
     for (; number < end.sequenceNumber; number++) {

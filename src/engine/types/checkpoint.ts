@@ -146,6 +146,11 @@ export interface ResumeOptions {
   at?: At;
   /** Fingerprints, besides the job's own, that the checkpoint may have. @default [] */
   acceptFingerprints?: readonly bigint[];
+  /**
+   * Whether to go on from the next older checkpoint of the line when the wanted one can't be read whole. Each is
+   * verified first, and each that is passed by is logged as an error. Not for `tail`. @default false
+   */
+  fallback?: boolean;
 }
 
 /**

@@ -23,6 +23,11 @@ import type { At } from "./checkpoint.ts";
 export interface RestoreOptions {
   /** What to read: a checkpoint, or everything durable. @default "latest" */
   at?: At;
+  /**
+   * Whether to read the next older checkpoint of the line when the wanted one can't be read whole. Each is verified
+   * first, and each that is passed by is logged as an error. Not for `tail`. @default false
+   */
+  fallback?: boolean;
   /** Which writers, in this order where they don't mix. @default all */
   writers?: readonly string[];
   /** Which key groups, metadata (-1) only when it lies in the range. @default all */

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  appendDurably,
+  changeFiles,
+  flip,
+  JOB,
+  openEngine,
+  openJobOn,
+  rejectsWith,
+  restore,
+  rewrite,
+} from "../_engine.ts";
+
+/** Two checkpoints, of which the newer needs a file that the older does not. */
+async function twoCheckpoints() {
+  const engine = await openJobOn();
+  const { job, backend } = engine;
+  await appendDurably(job, "w", "one");
+  const older = (await job.checkpoint()).uuid;
+  await job.resume({ at: "latest" });
+  await appendDurably(job, "w", "two");
+  const newer = (await job.checkpoint()).uuid;
+  const [olderFile, newerFile] = await changeFiles(backend);
+  return { ...engine, older, newer, olderFile, newerFile };
+}
+
+describe("a checkpoint that can't be read", () => {
+  test("stops a restore by default, and lets it go to the next older one where asked", async () => {
+    const { job, backend, newerFile, ports } = await twoCheckpoints();
+    await rewrite(backend, newerFile, (bytes) => flip(bytes.length - 30)(bytes));
+    await rejectsWith(restore(job), "corrupt");
+    assert.deepEqual((await restore(job, { fallback: true })).changes, { w: ["one"] });
+    assert.match(ports.logger.records.at(-1)!.message, /falling back to an older one/);
+  });
+
+  test("does the same beside the owner", async () => {
+    const { backend, newerFile } = await twoCheckpoints();
+    await rewrite(backend, newerFile, (bytes) => flip(bytes.length - 30)(bytes));
+    const { store } = await openEngine(backend, { mode: "read" });
+    const reader = await store.reader(JOB);
+    await rejectsWith(restore(reader), "corrupt");
+    assert.deepEqual((await restore(reader, { fallback: true })).changes, { w: ["one"] });
+  });
+
+  test("is passed by at a resume, with a new line from the older one", async () => {
+    const { job, backend, older, newer } = await twoCheckpoints();
+    await rewrite(backend, `jobs/${JOB}/checkpoints/${newer}.json`, flip(200));
+    await rejectsWith(job.resume(), "corrupt");
+    await appendDurably(job, "w", "the run goes on");
+    const { checkpoint, writers } = await job.resume({ fallback: true });
+    assert.equal(checkpoint?.uuid, older);
+    assert.deepEqual(writers.map(({ nextOffset }) => nextOffset), [1]);
+  });
+
+  test("is told with its reason when no older one is whole either", async () => {
+    const { job, backend, older, newer, olderFile } = await twoCheckpoints();
+    await rewrite(backend, olderFile, (bytes) => bytes.slice(0, 50));
+    const error = await rejectsWith(restore(job, { fallback: true }), "corrupt");
+    assert.match(error.message, new RegExp(`${newer}: .*; ${older}: .*cut to 50 bytes`));
+  });
+});

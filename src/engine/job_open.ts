@@ -19,12 +19,15 @@ import type { StoreSettings } from "./settings.ts";
 import type { OwnerLock } from "./storage/backend.ts";
 import type { JobOptions, RecoveryReport } from "./types.ts";
 import { beginUploads, type JobUploads } from "./job_uploads.ts";
+import type { LocalRecovery } from "./upload/local_recovery.ts";
 
 /** What opening a job needs. */
 export interface JobOpenOptions extends JobOptions {
   readonly place: JobPlace;
   readonly settings: StoreSettings;
   readonly ports: Ports;
+  /** Makes local copies. @default none are made */
+  readonly local?: LocalRecovery;
 }
 
 /** An open job, ready to serve. */
@@ -93,7 +96,7 @@ async function recover(
   owner: OwnerKey,
   checkpointer: Checkpointer,
 ): Promise<Pick<OpenedJob, "uploads" | "tail" | "carried" | "report">> {
-  const { place, settings, ports } = options;
+  const { place, settings, ports, local } = options;
   const { backend, keys, store } = place;
   const { epoch } = owner;
   const { run, tailFrom, doomed } = checkpointer.newest;
@@ -102,7 +105,7 @@ async function recover(
   const tail = await scanTail(
     { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
   );
-  const uploads = beginUploads({ place, epoch, run, settings, ports });
+  const uploads = beginUploads({ place, epoch, run, settings, ports, local });
   const { log, registry } = uploads;
   for (const batch of tail.unproven) await copyBatch(backend, log, batch);
   const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
@@ -111,10 +114,12 @@ async function recover(
   await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
   for (const { key } of copies) registry.stopTracking(key);
   logTorn(options, tail);
+  const carried = joinFiles(filesOfHead(head), tail.files);
+  await local?.sweep(keys, carried);
   return {
     uploads,
     tail,
-    carried: joinFiles(filesOfHead(head), tail.files),
+    carried,
     report: {
       adoptedSets: tail.sets,
       adoptedChanges: tail.changes,

@@ -17,7 +17,9 @@ import type { KeyGroupRange } from "./types.ts";
 import type { ChangeFileLog, SetRange } from "./upload/change_file_log.ts";
 import type { Clock, Timer } from "./port/clock.ts";
 import type { Ports } from "./port/ports.ts";
+import { DuplicatingStateChangeFsUploader } from "./upload/duplicating_uploader.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
+import type { LocalRecovery } from "./upload/local_recovery.ts";
 import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
 import { schedulerFromConfig } from "./upload/scheduler_from_config.ts";
 import type { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
@@ -56,6 +58,7 @@ export class JobRun implements WriterContext {
   readonly #job: string;
   readonly #writers = new Map<string, ChangelogWriter>();
   readonly #clock: Clock;
+  readonly #local: LocalRecovery | undefined;
   readonly #hideGauge: () => void;
   #reliefTimer: Timer | undefined;
   #ended: Error | undefined;
@@ -78,11 +81,15 @@ export class JobRun implements WriterContext {
       settings.inFlightBytesMax + settings.preemptivePersistBytes,
       { onShortage: () => this.relieve(), waits: { clock: ports.clock, metrics } },
     );
+    this.#local = options.uploads.local;
     this.#hideGauge = metrics.observe({ trackedFiles: () => this.registry.trackedFiles });
     const components = { clock: ports.clock, metrics, registry: this.registry };
+    const uploader = new StateChangeFsUploader(this.log, () => this.checkOwner(), components);
     this.scheduler = schedulerFromConfig(options.job, settings, {
       ...ports,
-      uploader: new StateChangeFsUploader(this.log, () => this.checkOwner(), components),
+      uploader: this.#local === undefined
+        ? uploader
+        : new DuplicatingStateChangeFsUploader(uploader, this.#local.mirror),
       throttle: this.throttle,
     });
     for (const end of options.start.values()) this.#begin(end);
@@ -162,6 +169,10 @@ export class JobRun implements WriterContext {
     );
   }
 
+  hasLocalCopy(key: string): boolean {
+    return this.#local?.mirror.has(key) ?? false;
+  }
+
   relieve(): void {
     if (!this.isRunning) return;
     // What failed is tried again as long as memory is short: else nobody might ever persist again.
@@ -199,12 +210,15 @@ export class JobRun implements WriterContext {
       if (end === undefined) return !this.#writers.has(writer);
       return first < end.sequenceNumber && last >= (end.base?.sequenceNumber ?? 0);
     });
-    return { files, letGo: this.registry.pin(files.map(({ key }) => key)) };
+    const keys = files.map(({ key }) => key);
+    this.#local?.checkpointing(keys);
+    return { files, letGo: this.registry.pin(keys) };
   }
 
   /** A checkpoint at this position was published, and owns these files. */
   confirm({ writers }: CheckpointPosition, files: readonly NeededFile[]): void {
     for (const { key } of files) this.registry.stopTracking(key);
+    this.#local?.published();
     for (const end of writers) this.#writers.get(end.writer)!.confirm(end);
   }
 

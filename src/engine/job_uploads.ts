@@ -8,6 +8,7 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import { ChangeFileLog } from "./upload/change_file_log.ts";
 import type { Deleter } from "./upload/deleter.ts";
+import type { LocalRecovery } from "./upload/local_recovery.ts";
 import { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
 
@@ -18,6 +19,8 @@ export interface JobUploadsOptions {
   readonly run: number;
   readonly settings: StoreSettings;
   readonly ports: Ports;
+  /** Makes local copies. @default none are made */
+  readonly local?: LocalRecovery;
 }
 
 /** The files of one epoch, and who needs them. */
@@ -25,19 +28,23 @@ export interface JobUploads {
   readonly log: ChangeFileLog;
   readonly registry: TaskChangelogRegistry;
   readonly metrics: UploadMetrics;
+  readonly local: LocalRecovery | undefined;
 }
 
 /** Begins an epoch's files. Nothing is written before the first batch. */
 export function beginUploads(options: JobUploadsOptions): JobUploads {
-  const { place, epoch, run, settings, ports } = options;
+  const { place, epoch, run, settings, ports, local } = options;
   // The collection finds by itself what nobody needs any more.
   const deleter: Deleter = {
-    discard: (keys) => ports.logger.log("debug", "Nobody needs these files", { keys }),
+    discard(keys) {
+      ports.logger.log("debug", "Nobody needs these files", { keys });
+      local?.discard(keys);
+    },
   };
   const registry = new TaskChangelogRegistry(deleter);
   const metrics = new UploadMetrics(ports.metrics, place.keys.job);
   const { backend, keys, store } = place;
-  const followers = [registry];
+  const followers = local === undefined ? [registry] : [registry, local];
   const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports, followers });
-  return { log, registry, metrics };
+  return { log, registry, metrics, local };
 }

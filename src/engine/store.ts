@@ -15,13 +15,23 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
 import type { Job, JobOptions, JobReader, Store } from "./types.ts";
+import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
+import { LocalRecovery } from "./upload/local_recovery.ts";
+import { UploadMetrics } from "./upload/upload_metrics.ts";
 import { newUuid } from "./uuid.ts";
+
+/** Options of {@link OpenStore.open}. */
+export interface StoreOpenOptions {
+  /** Where local copies of change files are made. @default none are made */
+  readonly local?: StorageBackend;
+}
 
 /** A store on a backend. */
 export class OpenStore implements Store {
   readonly id: string;
   readonly isNew: boolean;
   readonly #backend: StorageBackend;
+  readonly #local: StorageBackend | undefined;
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
@@ -31,9 +41,14 @@ export class OpenStore implements Store {
     backend: StorageBackend,
     settings: StoreSettings,
     ports: Ports,
-    found: { readonly marker: MarkerBody; readonly isNew: boolean },
+    found: {
+      readonly marker: MarkerBody;
+      readonly isNew: boolean;
+      readonly local: StorageBackend | undefined;
+    },
   ) {
     this.#backend = backend;
+    this.#local = found.local;
     this.#settings = settings;
     this.#ports = ports;
     this.id = found.marker.store;
@@ -49,6 +64,7 @@ export class OpenStore implements Store {
     backend: StorageBackend,
     settings: StoreSettings,
     ports: Ports,
+    options: StoreOpenOptions = {},
   ): Promise<OpenStore> {
     const isOwn = settings.mode === "own";
     const canCreate = isOwn && settings.create;
@@ -58,7 +74,8 @@ export class OpenStore implements Store {
     if (isNew && !canCreate) throw storeNotFound(backend);
     if (isOwn) await backend.prepare({ create: settings.create });
     marker ??= await createMarker(backend, ports);
-    return new OpenStore(backend, settings, ports, { marker, isNew });
+    const local = await openLocal(options.local, marker.store, isOwn, ports);
+    return new OpenStore(backend, settings, ports, { marker, isNew, local });
   }
 
   get location(): string {
@@ -108,17 +125,26 @@ export class OpenStore implements Store {
   }
 
   async #open(id: string, options: JobOptions): Promise<OwnedJob> {
-    const place = this.#place(id);
+    const place = this.#placeWithLocal(id);
     const settings = this.#settings;
     const ports = this.#ports;
-    const opened = await openJob({ ...options, place, settings, ports });
-    const onClosed = () => void this.#jobs.delete(id);
-    return new OwnedJob({ place, settings, ports, opened, onClosed });
+    const local = this.#local && new LocalRecovery(
+      { ...ports, backend: this.#local, metrics: new UploadMetrics(ports.metrics, id) },
+      settings,
+    );
+    try {
+      const opened = await openJob({ ...options, place, settings, ports, local });
+      const onClosed = () => void this.#jobs.delete(id);
+      return new OwnedJob({ place, settings, ports, opened, local, onClosed });
+    } catch (error) {
+      await local?.close();
+      throw error;
+    }
   }
 
   async reader(id: string): Promise<JobReader> {
     this.#checkOpen();
-    const reader = new StoredJobReader(this.#place(id), this.#ports);
+    const reader = new StoredJobReader(this.#placeWithLocal(id), this.#ports);
     await reader.checkpoints();
     return reader;
   }
@@ -140,6 +166,7 @@ export class OpenStore implements Store {
       }),
     );
     await this.#backend.close();
+    await this.#closeLocal();
     const failures = closed.flatMap((result) =>
       result.status === "rejected" ? [result.reason] : []
     );
@@ -155,6 +182,40 @@ export class OpenStore implements Store {
   #place(job: string): JobPlace {
     return { backend: this.#backend, keys: new JobKeys(job), store: this.id };
   }
+
+  /** A job's place, whose restores read local copies first. */
+  #placeWithLocal(job: string): JobPlace {
+    const backend = this.#local;
+    if (backend === undefined) return this.#place(job);
+    const { logger, metrics } = this.#ports;
+    const { localFallbacks } = new UploadMetrics(metrics, job);
+    const onFallback = (key: string, error: unknown): void => {
+      localFallbacks.add();
+      logger.log("warning", "Goes on without the local copy of a change file", { key, error });
+    };
+    return { ...this.#place(job), local: { backend, onFallback } };
+  }
+
+  async #closeLocal(): Promise<void> {
+    try {
+      await this.#local?.close();
+    } catch (error) {
+      this.#ports.logger.log("warning", "Cannot close the local copies", { error });
+    }
+  }
+}
+
+async function openLocal(
+  local: StorageBackend | undefined,
+  store: string,
+  isOwn: boolean,
+  ports: Ports,
+): Promise<StorageBackend | undefined> {
+  if (local === undefined) return undefined;
+  const isUsable = isOwn
+    ? await openLocalFolder(local, store, ports)
+    : await findLocalFolder(local, store, ports);
+  return isUsable ? local : undefined;
 }
 
 function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {

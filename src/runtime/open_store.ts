@@ -73,7 +73,8 @@ export async function openStore(
   const settings = resolveSettings(given);
   const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger, metrics };
   const backend = isPlace(location) ? openPlace(String(location), settings, ports) : location;
-  return await OpenStore.open(backend, settings, ports);
+  const local = openLocal(backend, settings, ports);
+  return await OpenStore.open(backend, settings, ports, { local });
 }
 
 function isPlace(location: string | URL | StorageBackend): location is string | URL {
@@ -82,15 +83,39 @@ function isPlace(location: string | URL | StorageBackend): location is string | 
 
 function openPlace(
   location: string,
-  { fileSystem }: StoreSettings,
+  settings: StoreSettings,
   ports: Ports,
 ): StorageBackend {
   if (location === "memory:") return new MemoryBackend(ports);
   const path = location.startsWith("file:") ? fileURLToPath(location) : location;
+  return openFolder(resolve(path), settings, ports);
+}
+
+function openFolder(root: string, { fileSystem }: StoreSettings, ports: Ports): PosixBackend {
   return new PosixBackend({
     ...ports,
-    root: resolve(path),
+    root,
     fileSystem: chooseFileSystem(fileSystem),
     process: systemProcessInfo(),
   });
+}
+
+/** The folder of local copies. @throws {RangeError} It and the store's lie within each other. */
+function openLocal(
+  main: StorageBackend,
+  settings: StoreSettings,
+  ports: Ports,
+): StorageBackend | undefined {
+  if (settings.localRecoveryPath === null) return undefined;
+  const root = resolve(settings.localRecoveryPath);
+  if (isWithin(root, main.location) || isWithin(main.location, root)) {
+    throw new RangeError(
+      `Setting localRecoveryPath is ${root}, and the store is in ${main.location}: wants two folders apart`,
+    );
+  }
+  return openFolder(root, settings, ports);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

@@ -6,11 +6,10 @@
 import { TidemarkError } from "../errors.ts";
 import type { ChangeFileHeader } from "../format/change_file.ts";
 import { batchesBackwards, readHeader } from "../format/change_file_reader.ts";
-import type { StorageBackend } from "../storage/backend.ts";
-import { type ChangeFileSource, openChangeFile } from "./change_file_source.ts";
 import { compareFiles } from "./file_order.ts";
+import { type ChangeFilePlace, RestoredFile } from "./local_copies.ts";
 import { SetPlaces } from "./set_places.ts";
-import type { NeededFile, WriterEnd } from "./tail.ts";
+import type { NeededFile, SetPlace, WriterEnd } from "./tail.ts";
 
 /** What is to be read back: files, and where each writer ends. */
 export interface RestoreSource {
@@ -32,10 +31,10 @@ export interface RestoreSource {
 
 /** A file of a plan: which of its batches hold something that counts. */
 export interface PlannedFile {
-  readonly source: ChangeFileSource;
+  readonly source: RestoredFile;
   readonly file: NeededFile;
-  /** Where the batches end, in file order. */
-  readonly batchEnds: readonly number[];
+  /** One of the wanted sets of each batch, by where the batch ends, in file order. */
+  readonly batches: ReadonlyMap<number, SetPlace>;
 }
 
 /** What a restore reads, in order. */
@@ -44,46 +43,66 @@ export interface RestorePlan {
   readonly places: SetPlaces;
 }
 
+/** Which writers' sets are planned. */
+export interface PlanOptions {
+  readonly writers: ReadonlySet<string>;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Finds the change sets of the wanted writers.
  *
  * @throws {TidemarkError} `changes-lost`, `corrupt`
  */
 export async function planRestore(
-  backend: StorageBackend,
+  place: ChangeFilePlace,
   wanted: RestoreSource,
-  options: { readonly writers: ReadonlySet<string>; readonly signal?: AbortSignal },
+  options: PlanOptions,
 ): Promise<RestorePlan> {
   const places = new SetPlaces();
   const files: PlannedFile[] = [];
+  const { signal } = options;
   for (const file of [...wanted.files].sort((a, b) => compareFiles(a.name, b.name))) {
-    options.signal?.throwIfAborted();
-    const source = await openChangeFile(backend, file.key, {
+    signal?.throwIfAborted();
+    const { neededBy } = wanted;
+    const source = await RestoredFile.open(place, file.key, {
       length: file.length,
-      neededBy: wanted.neededBy,
-      signal: options.signal,
+      neededBy,
+      signal,
     });
-    const header = await readHeader(source);
-    checkFile(file, header.header, wanted);
-    const batchEnds: number[] = [];
-    for await (const batch of batchesBackwards(source, file.length, header)) {
-      checkIndexHash(file, batch.end, batch.indexHash);
-      let isNeeded = false;
-      for (const entry of batch.sets) {
-        const end = wanted.writers.get(entry.writer);
-        if (!options.writers.has(entry.writer) || end === undefined) continue;
-        if (entry.sequenceNumber >= end.sequenceNumber) continue;
-        if (entry.sequenceNumber < (end.base?.sequenceNumber ?? 0)) continue;
-        const { position: batchStart, end: batchEnd, indexHash } = batch;
-        places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven: false });
-        isNeeded = true;
-      }
-      if (isNeeded) batchEnds.push(batch.end);
-    }
-    files.push({ source, file, batchEnds: batchEnds.reverse() });
+    const found = await source.attempt(() => planFile(source, file, wanted, options));
+    // Newest first, as they are found; only one file's bytes are held at a time.
+    for (const set of found) places.add(set);
+    source.rest();
+    const batches = new Map(found.reverse().map((set) => [set.batchEnd, set]));
+    files.push({ source, file, batches });
   }
-  await places.checkCopies(backend);
+  await places.checkCopies(place.backend);
   return { files, places };
+}
+
+/** The wanted sets of a file, batch by batch, from the last batch on. */
+async function planFile(
+  source: RestoredFile,
+  file: NeededFile,
+  wanted: RestoreSource,
+  { writers }: PlanOptions,
+): Promise<SetPlace[]> {
+  const header = await readHeader(source);
+  checkFile(file, header.header, wanted);
+  const found: SetPlace[] = [];
+  for await (const batch of batchesBackwards(source, file.length, header)) {
+    checkIndexHash(file, batch.end, batch.indexHash);
+    for (const entry of batch.sets) {
+      const end = wanted.writers.get(entry.writer);
+      if (!writers.has(entry.writer) || end === undefined) continue;
+      if (entry.sequenceNumber >= end.sequenceNumber) continue;
+      if (entry.sequenceNumber < (end.base?.sequenceNumber ?? 0)) continue;
+      const { position: batchStart, end: batchEnd, indexHash } = batch;
+      found.push({ entry, file, batchStart, batchEnd, indexHash, isUnproven: false });
+    }
+  }
+  return found;
 }
 
 function checkFile(file: NeededFile, header: ChangeFileHeader, wanted: RestoreSource): void {

@@ -5,12 +5,13 @@
  */
 import { Xxh64 } from "../../../wasm/mod.ts";
 import { TidemarkError } from "../errors.ts";
+import type { Batch } from "../format/change_file.ts";
 import type { ChangeSetEntry } from "../format/change_set.ts";
-import { type ChangeSlice, readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
+import { type ChangeSlice, readBatchEndingAt } from "../format/change_file_reader.ts";
 import { scanChanges } from "../format/change_scan.ts";
-import type { StorageBackend } from "../storage/backend.ts";
 import type { RestoredChange, RestoredSlice, RestoreStream, RestoreTrailer } from "../types.ts";
 import { filterSlice, type SliceFilter } from "./_slice_filter.ts";
+import type { ChangeFilePlace } from "./local_copies.ts";
 import {
   type PlannedFile,
   planRestore,
@@ -30,7 +31,7 @@ export interface RestoreFilter extends SliceFilter {
 /** A restore in progress. */
 export class ChangelogRestore implements RestoreStream {
   readonly trailer: Promise<RestoreTrailer>;
-  readonly #backend: StorageBackend;
+  readonly #place: ChangeFilePlace;
   readonly #open: () => Promise<RestoreSource>;
   readonly #filter: RestoreFilter;
   #isStarted = false;
@@ -38,8 +39,8 @@ export class ChangelogRestore implements RestoreStream {
   #rejectTrailer!: (error: unknown) => void;
 
   /** @param open Finds what is to be read, when the iteration begins. */
-  constructor(backend: StorageBackend, open: () => Promise<RestoreSource>, filter: RestoreFilter) {
-    this.#backend = backend;
+  constructor(place: ChangeFilePlace, open: () => Promise<RestoreSource>, filter: RestoreFilter) {
+    this.#place = place;
     this.#open = open;
     this.#filter = filter;
     this.trailer = new Promise((resolve, reject) => {
@@ -106,7 +107,7 @@ export class ChangelogRestore implements RestoreStream {
         { details: { writer } },
       );
     }
-    const plan = await planRestore(this.#backend, source, { writers: new Set(writers), signal });
+    const plan = await planRestore(this.#place, source, { writers: new Set(writers), signal });
     const cursor = new RestoreCursor(plan, source, writers);
     for await (const slice of cursor.slices(signal)) yield* filterSlice(slice, this.#filter);
     cursor.checkEnd();
@@ -146,10 +147,11 @@ class RestoreCursor {
 
   async *slices(signal: AbortSignal | undefined): AsyncGenerator<RestoredSlice> {
     for (const file of this.#plan.files) {
-      for (const batchEnd of file.batchEnds) {
+      for (const batchEnd of file.batches.keys()) {
         signal?.throwIfAborted();
         yield* this.#readBatch(file, batchEnd);
       }
+      file.source.rest();
     }
   }
 
@@ -170,11 +172,10 @@ class RestoreCursor {
   }
 
   async *#readBatch(planned: PlannedFile, batchEnd: number): AsyncGenerator<RestoredSlice> {
-    const batch = await readBatchEndingAt(planned.source, batchEnd);
+    const batch = await this.#readIndex(planned, batchEnd);
     const isHere = (entry: ChangeSetEntry) => {
       const place = this.#placeOf(entry);
       if (place?.file.key !== planned.file.key || place.batchEnd !== batchEnd) return false;
-      checkReread(place, batch.indexHash);
       return place.entry.epoch === entry.epoch;
     };
     // In body order a writer's sets stand in their order, unless an earlier one failed and was written again later.
@@ -187,7 +188,7 @@ class RestoreCursor {
       inTurn.push(entry);
       expected.set(entry.writer, next + 1);
     }
-    for await (const slice of readSets(planned.source, batch, inTurn)) {
+    for await (const slice of planned.source.sets(batch, inTurn)) {
       this.#next.set(slice.entry.writer, slice.entry.sequenceNumber + 1);
       yield this.#take(slice);
     }
@@ -204,14 +205,22 @@ class RestoreCursor {
     for (let next = this.#next.get(writer)!; next < end; next++) {
       const place = this.#plan.places.get(writer, next);
       if (place === undefined || !isPassed(place, file, batchEnd)) return;
-      const { source } = this.#files.get(place.file.key)!;
-      const batch = await readBatchEndingAt(source, place.batchEnd);
-      checkReread(place, batch.indexHash);
-      for await (const slice of readSets(source, batch, [findEntry(batch.sets, place)])) {
+      const planned = this.#files.get(place.file.key)!;
+      const batch = await this.#readIndex(planned, place.batchEnd);
+      for await (const slice of planned.source.sets(batch, [findEntry(batch.sets, place)])) {
         yield this.#take(slice);
       }
       this.#next.set(writer, next + 1);
     }
+  }
+
+  /** Reads a batch's index once more: it must be the one that was found. */
+  #readIndex({ source, batches }: PlannedFile, batchEnd: number): Promise<Batch> {
+    return source.attempt(async () => {
+      const batch = await readBatchEndingAt(source, batchEnd);
+      checkReread(batches.get(batchEnd)!, batch.indexHash);
+      return batch;
+    });
   }
 
   #take({ entry, firstOffset, count, bytes }: ChangeSlice): RestoredSlice {

@@ -12,6 +12,7 @@ import type {
   AppendResult,
   EncodedChanges,
   KeyGroupRange,
+  PersistedSegment,
   PersistResult,
   Writer,
   WriterPosition,
@@ -172,7 +173,9 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#rollOver();
     const next = this.#activeNumber;
     await this.#waitUntilDurable();
-    return { from, next, durableOffset: this.durableOffset, segments: this.#segments(from, next) };
+    const segments = this.#segments(from, next);
+    const isLocal = segments.length > 0 && segments.every(({ localKey }) => localKey !== undefined);
+    return { from, next, durableOffset: this.durableOffset, segments, isLocal };
   }
 
   nextSequenceNumber(): number {
@@ -307,13 +310,19 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   }
 
   /** Where the sets of `[from, next)` lie, in order; those that a published checkpoint owns are left out. */
-  #segments(from: number, next: number): UploadResult[] {
-    const segments: UploadResult[] = [];
+  #segments(from: number, next: number): PersistedSegment[] {
+    const segments: PersistedSegment[] = [];
     for (let number = from; number < next; number++) {
       const result = this.#uploaded.get(number);
-      if (result !== undefined) segments.push(result);
+      if (result !== undefined) segments.push({ ...this.#withLiveCopy(result), writer: this.id });
     }
     return segments;
+  }
+
+  /** What is said of a local copy is true when it is said. */
+  #withLiveCopy(result: UploadResult): UploadResult {
+    const { localKey, ...main } = result;
+    return localKey === undefined || this.#context.hasLocalCopy(localKey) ? result : main;
   }
 
   /** Offset of the first change of a set at which somebody rolled over. */

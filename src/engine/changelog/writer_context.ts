@@ -16,6 +16,8 @@ export interface WriterContext {
   checkOwner(): void;
   /** Throws when the pipeline's run is another, or is not named though it is required. */
   checkRun(run: number | undefined, options: { readonly required: boolean }): void;
+  /** Whether a change file still has its local copy. */
+  hasLocalCopy(key: string): boolean;
   /** Begins to upload what every writer holds, since memory is used up. */
   relieve(): void;
   /** Reads encoded changes of a writer back, from one offset to another. */

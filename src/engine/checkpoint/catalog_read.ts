@@ -2,6 +2,7 @@
  * Reads a job's catalog: the generation of the highest number counts, readable or not.
  * @module
  */
+import type { LocalCopies } from "../changelog/local_copies.ts";
 import { hasCode, TidemarkError } from "../errors.ts";
 import { type AdoptedBody, decodeAdopted } from "../format/adopted.ts";
 import {
@@ -20,6 +21,8 @@ export interface JobPlace {
   readonly backend: StorageBackend;
   readonly keys: JobKeys;
   readonly store: string;
+  /** Copies that restores read first. @default none */
+  readonly local?: LocalCopies;
 }
 
 /** Numbers of the generations that are there, lowest first. */

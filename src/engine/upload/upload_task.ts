@@ -24,6 +24,8 @@ export interface UploadResult {
   readonly batch: number;
   /** Bytes of the set's encoded changes. */
   readonly byteLength: number;
+  /** Key of the local copy. @default there is none */
+  readonly localKey?: string;
 }
 
 /**

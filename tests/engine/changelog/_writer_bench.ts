@@ -90,6 +90,8 @@ export class WriterBench implements WriterContext {
   usableError: Error | undefined;
   ownerError: Error | undefined;
   ownerChecks = 0;
+  /** Whether copies that were made are still there. */
+  hasLocalCopies = true;
   reliefs = 0;
   readonly runChecks: { run: number | undefined; required: boolean }[] = [];
 
@@ -115,6 +117,10 @@ export class WriterBench implements WriterContext {
 
   checkRun(run: number | undefined, { required }: { readonly required: boolean }): void {
     this.runChecks.push({ run, required });
+  }
+
+  hasLocalCopy(): boolean {
+    return this.hasLocalCopies;
   }
 
   relieve(): void {

@@ -30,7 +30,7 @@ function restoreOf(bench: TailBench, source: Source, filter: RestoreFilter = {})
       store: STORE,
       job: JOB,
     });
-  return new ChangelogRestore(bench.backend, open, filter);
+  return new ChangelogRestore({ backend: bench.backend }, open, filter);
 }
 
 /** Reads to the end: `writer offset keyGroup text` of each change. */

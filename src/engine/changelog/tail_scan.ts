@@ -83,6 +83,7 @@ class TailScan {
     for (const file of this.#adopted.values()) {
       if (!inTail.has(file.key)) await this.#scanAdopted(file);
     }
+    this.#checkHeadFiles(inTail);
     const epochs = new Set(files.map((file) => file.name.epoch));
     for (const epoch of epochs) {
       await this.#scanEpoch(files.filter((file) => file.name.epoch === epoch), files);
@@ -103,6 +104,22 @@ class TailScan {
       }
     }
     return files.sort((a, b) => compareFiles(a.name, b.name));
+  }
+
+  /** What the head needs of the tail's files must be there: more than that was acknowledged in them. */
+  #checkHeadFiles(inTail: ReadonlySet<string>): void {
+    const { head, tailFrom, beforeEpoch = Infinity } = this.#options;
+    for (const { key, epoch, number, length } of head?.files ?? []) {
+      const isOfTail = compareFiles({ epoch, number }, tailFrom) >= 0 && epoch < beforeEpoch;
+      if (!isOfTail || inTail.has(key)) continue;
+      throw new TidemarkError(
+        "changes-lost",
+        `Cannot recover: ${key} is missing, of which checkpoint ${
+          head!.uuid
+        } needs ${length} bytes; restore it from a backup`,
+        { details: { key, length, neededBy: head!.uuid } },
+      );
+    }
   }
 
   async #scanAdopted(adopted: AdoptedBody["files"][number]): Promise<void> {
@@ -128,6 +145,10 @@ class TailScan {
       const named = successors.of(file.name);
       if (named?.syncedLength === 0) continue;
       const { scan, source, batches } = await this.#scanFile(file, named?.syncedLength);
+      const needed = this.#neededLengths.get(file.key) ?? 0;
+      if (scan.end.at < needed) {
+        throw lost(file.key, scan.end, `its first ${needed} bytes are needed and were synced`);
+      }
       const isTorn = scan.header === undefined || scan.end.kind === "torn";
       if (isTorn) await this.#judgeTorn(file, { scan, source, batches, successors });
       if (scan.header !== undefined) successors.add(file.name, scan.header.predecessors);
@@ -178,10 +199,6 @@ class TailScan {
     }
     if (successors.hasWholeHeader) {
       throw lost(key, end, "a later file of its epoch is whole and does not name it");
-    }
-    const needed = this.#neededLengths.get(key) ?? 0;
-    if (end.at < needed) {
-      throw lost(key, end, `its first ${needed} bytes are needed and were synced`);
     }
     const later = await findLaterFrame(source, { from: end.at, uuid: name.uuid, batch: batches });
     if (later !== undefined) {

@@ -113,19 +113,33 @@ describe("a torn end", () => {
     assert.equal(tail.torn.length, 1);
   });
 
-  test("is no excuse below what a checkpoint needs, or a recovery adopted", async () => {
-    for (const known of ["head", "adopted"] as const) {
-      const bench = new TailBench();
-      const file = await bench.file({ batches: BATCHES.slice(0, 2) });
-      await bench.cut(file, file.batches[1].end - 1);
-      const needed = [file.upTo(1)];
-      const ends = [end(2, 2)];
-      const options = known === "head"
-        ? { head: bench.head(needed, ends) }
-        : { adopted: bench.adopted(needed, ends) };
-      const error = await rejectsWith(scanUntouched(bench, options), "corrupt");
-      assert.equal(error.details.key, file.key);
-    }
+  for (const known of ["head", "adopted"] as const) {
+    test(`is no excuse below what is known to be there (${known}), nor is a clean cut`, async () => {
+      for (const cut of ["torn", "clean", "missing"] as const) {
+        const bench = new TailBench();
+        const file = await bench.file({ batches: BATCHES.slice(0, 2) });
+        if (cut === "torn") await bench.cut(file, file.batches[1].end - 1);
+        if (cut === "clean") await bench.cut(file, file.batches[0].end);
+        if (cut === "missing") await bench.backend.delete(file.key);
+        const needed = [file.upTo(1)];
+        const ends = [end(2, 2)];
+        const options = known === "head"
+          ? { head: bench.head(needed, ends) }
+          : { adopted: bench.adopted(needed, ends) };
+        const code = cut === "missing" ? "changes-lost" : "corrupt";
+        const error = await rejectsWith(scanUntouched(bench, options), code);
+        assert.equal(error.details.key, file.key);
+      }
+    });
+  }
+
+  test("does not matter below what a checkpoint needs before the tail", async () => {
+    const bench = new TailBench();
+    const file = await bench.file({ batches: BATCHES.slice(0, 2) });
+    const head = bench.head([file.upTo(1)], [end(2, 2)]);
+    await bench.backend.delete(file.key);
+    const tail = await bench.scan({ head, tailFrom: { epoch: 1, number: 2 } });
+    assert.deepEqual(endsOf(tail), { w: [2, 2] });
   });
 });
 

@@ -128,6 +128,7 @@ export {
 export {
   type AvailabilityProvider,
   type RequestUploadOptions,
+  type RoomRequest,
   UploadThrottle,
   type UploadThrottleOptions,
 } from "./src/engine/upload/upload_throttle.ts";

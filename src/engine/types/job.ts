@@ -70,7 +70,7 @@ export interface JobReader extends AsyncDisposable {
   /**
    * Reads everything that the checkpoints and the tail need, checks every checksum, and that nothing is missing.
    *
-   * @param options `signal` stops it. @default {}
+   * @param options How much is read, and what stops it. @default {}
    * @returns What was read, and what is bad: problems are answered, not thrown.
    * @throws {TidemarkError} What keeps the whole from being read: `catalog-lost`, `storage-unavailable`,
    * `storage-denied`; for a reader a bad tail, too: `corrupt`, `changes-lost`, and `snapshot-expired`.
@@ -80,6 +80,7 @@ export interface JobReader extends AsyncDisposable {
   /**
    * Counts the room that the job takes.
    *
+   * @returns Bytes and objects, by kind and by checkpoint.
    * @throws {TidemarkError} `corrupt`, `changes-lost`: a manifest can't be read.
    */
   usage(): Promise<JobUsage>;

@@ -27,7 +27,19 @@ export interface Problem {
   readonly to?: number;
 }
 
-/** Options of {@link JobReader.verify}. */
+/**
+ * Options of {@link JobReader.verify}.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type VerifyOptions } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const options: VerifyOptions = { level: "quick" };
+ * console.assert((await job.verify(options)).ok);
+ * ```
+ */
 export interface VerifyOptions {
   /**
    * `quick`: everything that is needed is there, with its size, and every manifest can be read. `full`: every

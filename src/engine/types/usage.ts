@@ -1,6 +1,19 @@
 /** How much room a job takes. @module */
 
-/** Objects of one kind. */
+/**
+ * Objects of one kind.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type UsageOfKind } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * await job.checkpoint();
+ * const { checkpoints }: Readonly<Record<string, UsageOfKind>> = (await job.usage()).kinds;
+ * console.assert(checkpoints.objects === 1);
+ * ```
+ */
 export interface UsageOfKind {
   /** Bytes of all of them. */
   readonly bytes: number;
@@ -8,8 +21,22 @@ export interface UsageOfKind {
   readonly objects: number;
 }
 
-/** Bytes that one checkpoint needs. Seed: `measure_checkpoint_storage_use`. */
+/**
+ * Bytes that one checkpoint needs. Seed: `measure_checkpoint_storage_use`.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointUsage, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * await job.checkpoint();
+ * const [usage]: readonly CheckpointUsage[] = (await job.usage()).checkpoints;
+ * console.assert(usage.referencedBytes === usage.exclusiveBytes + usage.sharedBytes);
+ * ```
+ */
 export interface CheckpointUsage {
+  /** The checkpoint. */
   readonly uuid: string;
   /** Bytes of every object that the checkpoint needs. */
   readonly referencedBytes: number;

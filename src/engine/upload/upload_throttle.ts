@@ -69,11 +69,33 @@ export interface RequestUploadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Whoever waits for room, told within the very call that makes it, so that an order can be kept. */
+/**
+ * Whoever waits for room, told within the very call that makes it, so that an order can be kept.
+ *
+ * @example
+ * ```ts
+ * import { type RoomRequest, UploadThrottle } from "@tidemark/tidemark";
+ *
+ * const told: string[] = [];
+ * const request: RoomRequest = {
+ *   admit: () => void told.push("admitted"),
+ *   refuse: ({ message }) => void told.push(message),
+ * };
+ * const throttle = new UploadThrottle(100);
+ * throttle.tryAdmit(100);
+ * throttle.request(60, request);
+ * throttle.uploadCompleted(100);
+ * console.assert(told.join() === "admitted" && throttle.bytes === 60);
+ * ```
+ */
 export interface RoomRequest {
   /** The bytes are taken in. */
   admit(): void;
-  /** The throttle was closed; nothing is taken in. */
+  /**
+   * The throttle was closed; nothing is taken in.
+   *
+   * @param reason What it was closed with.
+   */
   refuse(reason: Error): void;
 }
 
@@ -191,6 +213,8 @@ export class UploadThrottle implements AvailabilityProvider {
   /**
    * Like {@link requestUpload}, with callbacks: exactly one is called, once, perhaps at once.
    *
+   * @param size Bytes, 0 or more.
+   * @param request Who is told.
    * @returns Ends the wait, with nothing taken and nobody called; does nothing when it is over.
    */
   request(size: number, request: RoomRequest): () => void {

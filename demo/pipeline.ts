@@ -17,7 +17,7 @@ import { wordsOf } from "./words.ts";
 
 const JOB = "word-count";
 const WRITER = "counts";
-const LINES_PER_APPEND = 100;
+const LINES_PER_APPEND = 200;
 const LINES_PER_CHECKPOINT = 2_000;
 const RETRY_DELAY_MS = 20;
 const KEY_GROUPS = 128;

@@ -23,7 +23,7 @@ describe("package.json", () => {
     assert.equal(manifest.name, deno.name);
     const versions = [deno.version, lock.version, lock.packages[""].version];
     for (const path of pathsMatching(/^src\/engine\/version\.ts$/)) {
-      versions.push(/\bVERSION\b[^"]*"([^"]+)"/.exec(readText(path))?.[1]);
+      versions.push(/const VERSION = "([^"]+)"/.exec(readText(path))?.[1]);
     }
     for (const version of versions) assert.equal(version, manifest.version);
   });

@@ -209,7 +209,7 @@ export class OwnedJob implements Job {
         ? await this.#beginAtTail(old, owner)
         : await this.#beginAtCheckpoint(owner, manifest);
       this.#run.checkOwner();
-      this.#options.local?.retain(this.#run.durableFiles().map(({ key }) => key));
+      this.#options.local?.retain(this.#run.keysInUse());
       return await this.#resumed(plan.entry, manifest);
     } catch (error) {
       this.#run.end(isFenced(error) ? error : resumeFailed(this.id, error));
@@ -278,7 +278,7 @@ export class OwnedJob implements Job {
   async #collect(options: CollectionOptions): Promise<CollectionReport> {
     const run = this.#run;
     run.checkUsable();
-    const needed = () => run.durableFiles().map(({ key }) => key);
+    const needed = () => run.keysInUse();
     const report = await this.#collection.collect(options, needed);
     run.checkOwner();
     return report;
@@ -293,8 +293,7 @@ export class OwnedJob implements Job {
   }
 
   usage(): Promise<JobUsage> {
-    const inUse = this.#run.durableFiles().map(({ key }) => key);
-    return measureUsage(this.#options.place, this.#checkpointer.newest, inUse);
+    return measureUsage(this.#options.place, this.#checkpointer.newest, this.#run.keysInUse());
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {

@@ -232,6 +232,11 @@ export class JobRun implements WriterContext {
     return this.#files((writer, range) => this.#writers.get(writer)?.needs(range) ?? true);
   }
 
+  /** Keys of every file that the run needs: what is durable, what is being written, what a checkpoint may name. */
+  keysInUse(): Set<string> {
+    return new Set([...this.durableFiles().map(({ key }) => key), ...this.registry.trackedKeys]);
+  }
+
   /** Durable files with a change set that is wanted, and those of which it is not known what is in them. */
   #files(isWanted: (writer: string, range: SetRange) => boolean): NeededFile[] {
     const own = this.log.files.map(({ syncedLength: length, ...file }) => ({ ...file, length }));

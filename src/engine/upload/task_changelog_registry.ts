@@ -37,9 +37,9 @@ export class TaskChangelogRegistry implements ChangeFileFollower {
     return this.#files.size;
   }
 
-  /** Whether a change set, a checkpoint in progress or the log itself needs the file. */
-  needs(key: string): boolean {
-    return this.#files.has(key);
+  /** Keys of the files that a change set, a checkpoint in progress or the log itself needs. */
+  get trackedKeys(): Iterable<string> {
+    return this.#files.keys();
   }
 
   /** Holds a file that begins, as batches may still be added to it when all its change sets are released. */

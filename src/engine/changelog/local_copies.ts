@@ -4,7 +4,6 @@
  * Does not own: checksums, making copies.
  * @module
  */
-import { TidemarkError } from "../errors.ts";
 import type { ByteSource } from "../format/byte_source.ts";
 import { type ChangeSlice, readSets } from "../format/change_file_reader.ts";
 import type { Batch } from "../format/change_file.ts";

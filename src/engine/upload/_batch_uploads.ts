@@ -69,6 +69,8 @@ export class BatchUploads {
     if (this.#turns.used > 0) await this.#turn(signal);
     else this.#turns.request(() => {});
     try {
+      // The turn may have come together with the abort.
+      signal.throwIfAborted();
       return await this.#uploader.upload(tasks, { signal });
     } finally {
       this.#turns.release();
@@ -76,14 +78,11 @@ export class BatchUploads {
   }
 
   /** Waits until a call that was given up has ended. */
-  async #turn(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
       const leave = this.#turns.request(resolve);
       signal.addEventListener("abort", () => (leave(), reject(signal.reason)), { once: true });
     });
-    if (!signal.aborted) return;
-    this.#turns.release();
-    throw signal.reason;
   }
 
   #failed(tasks: readonly UploadTask[], attempt: number, error: unknown): void {

@@ -1,5 +1,4 @@
 /** An uploader that succeeds, fails, lingers and hangs as chance has it, and watches how it is called. @module */
-import assert from "node:assert/strict";
 import { TidemarkError } from "../../../src/engine/errors.ts";
 import type {
   UploadResult,
@@ -25,7 +24,10 @@ const KINDS = ["ok", "ok", "ok", "partly", "silent", "away", "away", "broken", "
 /** The uploader. */
 export class ChaosUploader implements StateChangeUploader {
   readonly canOverlap: boolean;
+  /** Calls that did not throw at once. */
   readonly calls: ChaosCall[] = [];
+  /** Tasks of every call. */
+  readonly begun: (readonly UploadTask[])[] = [];
   readonly #random: SeededRandom;
   readonly #clock: ManualClock;
   readonly #runningMax: number;
@@ -33,6 +35,8 @@ export class ChaosUploader implements StateChangeUploader {
   closes = 0;
   /** Whether no call may come any more. */
   isForbidden = false;
+  /** What was wrong with calls: an error thrown here would be tried again. */
+  readonly complaints: string[] = [];
 
   constructor(
     random: SeededRandom,
@@ -46,12 +50,10 @@ export class ChaosUploader implements StateChangeUploader {
   }
 
   upload(tasks: readonly UploadTask[], { signal }: UploadOptions = {}): Promise<UploadTasksResult> {
-    assert.ok(tasks.length > 0, "an empty upload");
-    assert.ok(!this.isForbidden, "an upload after the end");
-    assert.ok(tasks.every((task) => !task.isSettled), "an upload of what is settled");
     this.running += 1;
-    assert.ok(this.running <= this.#runningMax, `${this.running} attempts at once`);
+    this.#check(tasks);
     const kind = this.#random.pick(KINDS);
+    this.begun.push(tasks);
     if (kind === "broken" && this.#random.chance(0.5)) {
       this.running -= 1;
       throw new TypeError("broken at once");
@@ -80,6 +82,13 @@ export class ChaosUploader implements StateChangeUploader {
       const delayMs = kind === "hang" ? this.#random.below(400) : this.#random.below(30);
       this.#clock.schedule(delayMs, () => over(() => this.#settle(call, kind, resolve, reject)));
     });
+  }
+
+  #check(tasks: readonly UploadTask[]): void {
+    if (tasks.length === 0) this.complaints.push("an empty upload");
+    if (this.isForbidden) this.complaints.push("an upload after the end");
+    if (tasks.some((task) => task.isSettled)) this.complaints.push("an upload of what is settled");
+    if (this.running > this.#runningMax) this.complaints.push(`${this.running} calls at once`);
   }
 
   discard(result: UploadTasksResult): void {

@@ -20,7 +20,12 @@ import type {
 import { CHANGE_SET_BYTES_MAX } from "../upload/fs_uploader.ts";
 import type { SetRange } from "../upload/change_file_log.ts";
 import type { UploadResult } from "../upload/upload_task.ts";
-import { checkEncodedKeyGroups, checkKeyGroup } from "./_key_groups.ts";
+import {
+  checkChangeSize,
+  checkEncodedKeyGroups,
+  checkEncodedSizes,
+  checkKeyGroup,
+} from "./_append_checks.ts";
 import { AppendHistory } from "./append_history.ts";
 import { ChangeSetBuilder } from "./change_set_builder.ts";
 import { ChangeSetQueue, type ChangeSetQueueOwner } from "./change_set_queue.ts";
@@ -104,15 +109,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   append(keyGroup: number, data: Uint8Array): number {
     this.#checkUsable();
     checkKeyGroup(this, keyGroup);
-    if (data.length > this.#context.changeBytesMax) {
-      throw new TidemarkError(
-        "change-too-large",
-        `Cannot append to writer ${this.id}: the change has ${data.length} bytes of at most ${this.#context.changeBytesMax}; split it`,
-        {
-          details: { writer: this.id, bytes: data.length, bytesMax: this.#context.changeBytesMax },
-        },
-      );
-    }
+    checkChangeSize(this, data.length, this.#context.changeBytesMax);
     const size = encodedChangeBytes(keyGroup, data.length);
     this.#admit(size);
     this.#active.append(keyGroup, data);
@@ -127,6 +124,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#checkUsable();
     if (changes.count === 0) return this.#nextOffset;
     checkEncodedKeyGroups(this, changes);
+    checkEncodedSizes(this, changes, this.#context.changeBytesMax);
     const size = changes.bytes.length;
     if (size > CHANGE_SET_BYTES_MAX) {
       throw new TidemarkError(
@@ -149,6 +147,10 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#checkUsable();
     this.#context.checkRun(options.run, { required: expected !== undefined });
     const offset = expected ?? this.#nextOffset;
+    if (!Number.isSafeInteger(offset) || offset < 0) {
+      throw new RangeError(`Cannot append to writer ${this.id} at offset ${offset}: it is none`);
+    }
+    const sequenceNumber = this.#activeNumber;
     let isVerified = true;
     if (offset === this.#nextOffset) {
       this.appendEncoded(changes);
@@ -162,7 +164,6 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
         { details: { writer: this.id, offset, expectedOffset: this.#nextOffset } },
       );
     }
-    const sequenceNumber = this.#activeNumber;
     if (ack === "durable") await this.#waitUntilDurable(options.signal);
     const nextOffset = offset + changes.count;
     return { offset, nextOffset, sequenceNumber, ack, ...(isVerified ? {} : { verified: false }) };
@@ -227,7 +228,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   truncate(to: number): void {
     this.#checkUsable();
-    if (to <= this.#nextBase.sequenceNumber) return;
+    if (Number.isSafeInteger(to) && to >= 0 && to <= this.#nextBase.sequenceNumber) return;
     this.#nextBase = { sequenceNumber: to, offset: this.#offsetOf(to) };
   }
 
@@ -334,9 +335,13 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     );
   }
 
+  /** Takes bytes in for the active change set, or for a new one when they would make it too large. */
   #admit(size: number): void {
     const { throttle } = this.#context;
-    if (throttle.tryAdmit(size)) return;
+    if (throttle.tryAdmit(size)) {
+      if (this.#active.byteLength + size > CHANGE_SET_BYTES_MAX) this.#rollOver();
+      return;
+    }
     this.#context.relieve();
     throw new TidemarkError(
       "backpressure",

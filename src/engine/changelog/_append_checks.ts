@@ -1,3 +1,4 @@
+import { TidemarkError } from "../errors.ts";
 import { scanChanges } from "../format/change_scan.ts";
 import { META_KEY_GROUP } from "../limits.ts";
 import type { EncodedChanges, KeyGroupRange } from "../types.ts";
@@ -28,5 +29,25 @@ export function checkEncodedKeyGroups(writer: Ranged, changes: EncodedChanges): 
     // Metadata hides the least key group of the others.
     const scan = scanChanges(changes.bytes);
     for (let i = 0; i < scan.count; i++) checkKeyGroup(writer, scan.keyGroup(i));
+  }
+}
+
+/** Checks the size of a change. @throws {TidemarkError} `change-too-large` */
+export function checkChangeSize(writer: Ranged, bytes: number, bytesMax: number): void {
+  if (bytes <= bytesMax) return;
+  throw new TidemarkError(
+    "change-too-large",
+    `Cannot append to writer ${writer.id}: the change has ${bytes} bytes of at most ${bytesMax}; split it`,
+    { details: { writer: writer.id, bytes, bytesMax } },
+  );
+}
+
+/** Checks the size of encoded changes, each. @throws {TidemarkError} `change-too-large` */
+export function checkEncodedSizes(writer: Ranged, changes: EncodedChanges, bytesMax: number): void {
+  // None is larger than all of them together.
+  if (changes.bytes.length <= bytesMax) return;
+  const scan = scanChanges(changes.bytes);
+  for (let i = 0; i < scan.count; i++) {
+    checkChangeSize(writer, scan.dataEnd(i) - scan.dataStart(i), bytesMax);
   }
 }

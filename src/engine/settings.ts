@@ -143,7 +143,8 @@ const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
   preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER, BYTES],
   persistDelayMs: [0, DELAY_MS_MAX, MS],
-  persistSizeThresholdBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
+  // A recovery may have to hold a batch in memory.
+  persistSizeThresholdBytes: [0, 64 * MIB, BYTES],
   uploadConcurrencyMax: [1, COUNT_AT_ONCE_MAX, COUNT],
   uploadTimeoutMs: [0, DELAY_MS_MAX, MS],
   uploadAttemptsMax: [1, COUNT_AT_ONCE_MAX, COUNT],

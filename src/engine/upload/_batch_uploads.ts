@@ -24,18 +24,11 @@ export interface BatchUploadsComponents {
 export class BatchUploads {
   readonly #uploader: StateChangeUploader;
   readonly #components: BatchUploadsComponents;
-  readonly #signal: AbortSignal;
   readonly #turns = new Slots(1);
 
-  /** @param signal Gives every upload up. */
-  constructor(
-    uploader: StateChangeUploader,
-    components: BatchUploadsComponents,
-    signal: AbortSignal,
-  ) {
+  constructor(uploader: StateChangeUploader, components: BatchUploadsComponents) {
     this.#uploader = uploader;
     this.#components = components;
-    this.#signal = signal;
   }
 
   /** Uploads a batch. @throws What its last attempt failed with. */
@@ -45,7 +38,6 @@ export class BatchUploads {
     return executor.execute(({ signal }) => this.#attempt(tasks, signal), retryPolicy, {
       overlapping: this.#uploader.canOverlap,
       onLoser: (result) => this.discard(result),
-      signal: this.#signal,
       onFailure: (attempt, error) => this.#failed(tasks, attempt, error),
       onSuccess: (attempt, attempts) => {
         metrics.attemptsPerUpload.record(attempt);

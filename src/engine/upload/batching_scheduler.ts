@@ -154,13 +154,13 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   readonly #tasks: TaskLedger;
   /** Tasks that wait for room, and what ends the wait. */
   readonly #waiting = new Map<SchedulerTask, () => void>();
-  readonly #abort = new AbortController();
   readonly #hideGauges: () => void;
   #runningCount = 0;
   #timer: Timer | undefined;
   /** An upload is about to begin, once everything of this turn has been handed over. */
   #isBeginning = false;
   #closed: Error | undefined;
+  #isAborted = false;
   #draining: Promise<void> | undefined;
 
   /**
@@ -184,7 +184,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#throttle = components.throttle ??
       new UploadThrottle(inFlightBytesMax, inFlightBytesMax, { waits: { clock, metrics } });
     this.#tasks = new TaskLedger(this.#throttle, logger);
-    this.#uploads = new BatchUploads(uploader, components, this.#abort.signal);
+    this.#uploads = new BatchUploads(uploader, components);
     this.#runningMax = uploader.canOverlap ? executor.attemptsInFlightMax : 1;
     this.#queue = new UploadQueue({
       delayMs: persistDelayMs,
@@ -231,7 +231,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   async close(options: SchedulerCloseOptions = { mode: "drain" }): Promise<void> {
     if (options.mode === "abort") {
       this.#abortAll(options.reason);
-      await this.#components.executor.close();
+      await this.#components.executor.close(options.reason);
     } else {
       this.#draining ??= this.#drain();
       await this.#draining;
@@ -249,19 +249,19 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     await this.whenIdle();
     this.#hideGauges();
     await this.#components.executor.close();
-    if (!this.#abort.signal.aborted) await this.#uploader.close();
+    if (!this.#isAborted) await this.#uploader.close();
   }
 
   #abortAll(reason: Error): void {
     // A later reason changes nothing for whom was told, but it is what newcomers hear.
     this.#closed = reason;
-    if (this.#abort.signal.aborted) return;
+    if (this.#isAborted) return;
+    this.#isAborted = true;
     this.#timer?.cancel();
     for (const leave of this.#waiting.values()) leave();
     this.#waiting.clear();
     this.#queue.takeAll();
     this.#tasks.failAll(reason);
-    this.#abort.abort(reason);
     this.#hideGauges();
   }
 
@@ -330,7 +330,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     try {
       result = await this.#uploads.upload(batch.map(({ task }) => task));
       // Aborted between the success and now: its tasks have failed.
-      if (this.#abort.signal.aborted) this.#uploads.discard(result);
+      if (this.#isAborted) this.#uploads.discard(result);
     } catch (error) {
       failure = error;
     }

@@ -167,7 +167,7 @@ export class RetryingExecutor implements AsyncDisposable {
   readonly #ports: RetryingExecutorPorts;
   readonly #slots: Slots;
   readonly #actions = new Set<{ fail(error: unknown): void }>();
-  #closed: TidemarkError | undefined;
+  #closed: Error | undefined;
 
   /**
    * Makes an executor that nothing runs on yet.
@@ -218,11 +218,16 @@ export class RetryingExecutor implements AsyncDisposable {
     });
   }
 
-  /** Fails everything that runs, and aborts its attempts. Idempotent. */
-  close(): Promise<void> {
-    this.#closed ??= new TidemarkError("closed", "The executor is closed: nothing is tried again", {
-      outcome: "unknown",
-    });
+  /**
+   * Fails everything that runs, and aborts its attempts. Idempotent: the first reason counts.
+   *
+   * @param reason What it fails with. @default a {@link TidemarkError} `closed`
+   */
+  close(reason?: Error): Promise<void> {
+    this.#closed ??= reason ??
+      new TidemarkError("closed", "The executor is closed: nothing is tried again", {
+        outcome: "unknown",
+      });
     for (const action of [...this.#actions]) action.fail(this.#closed);
     return Promise.resolve();
   }

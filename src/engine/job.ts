@@ -4,6 +4,7 @@
  * @module
  */
 import { orAborted } from "./_or_aborted.ts";
+import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
@@ -31,6 +32,7 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type {
   At,
+  ChangelogReader,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -247,12 +249,18 @@ export class OwnedJob implements Job {
 
   restore(options: RestoreOptions = {}): RestoreStream {
     const { at: wanted = "latest", fallback, ...filter } = options;
-    const open = async () => {
-      const at = await this.#chooseWhole(wanted, fallback);
-      const source = await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at));
-      return this.#collection.hold(source);
-    };
+    const open = async () => await this.#openSource(await this.#chooseWhole(wanted, fallback));
     return new ChangelogRestore(this.#options.place, open, filter);
+  }
+
+  changelogReader(): ChangelogReader {
+    return new JobChangelogReader(this.#options.place, (at) => this.#openSource(at));
+  }
+
+  /** Finds what is to be read, and keeps it until it is released. */
+  async #openSource(at: At): Promise<RestoreSource> {
+    const source = await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at));
+    return this.#collection.hold(source);
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {

@@ -2,6 +2,7 @@
  * A job opened for reading, beside its owner: takes no lock, publishes nothing, recovers nothing.
  * @module
  */
+import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
 import { scanTail } from "./changelog/tail_scan.ts";
@@ -29,6 +30,7 @@ import type { Ports } from "./port/ports.ts";
 import type { GenerationBody } from "./format/generation.ts";
 import type {
   At,
+  ChangelogReader,
   CheckpointDetails,
   CheckpointMetadata,
   JobReader,
@@ -85,6 +87,11 @@ export class StoredJobReader implements JobReader {
       return await this.#openSource(at, filter.signal);
     };
     return new ChangelogRestore(this.#place, open, filter);
+  }
+
+  changelogReader(): ChangelogReader {
+    const open = (at: At, signal: AbortSignal) => this.#openSource(at, signal);
+    return new JobChangelogReader(this.#place, open);
   }
 
   async usage(): Promise<JobUsage> {

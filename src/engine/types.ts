@@ -20,6 +20,7 @@ export type {
 } from "./types/collection.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";
 export type { Problem, RecoveryReport, VerifyOptions, VerifyReport } from "./types/report.ts";
+export type { ChangelogReader, ChangeRange, RangedSlice, ReadOptions } from "./types/reader.ts";
 export type {
   RestoredChange,
   RestoredSlice,

@@ -1,18 +1,18 @@
 import { scanChanges } from "../format/change_scan.ts";
-import type { KeyGroupRange, RestoredSlice } from "../types.ts";
+import type { ChangeSetFacts } from "../format/change_set.ts";
+import type { ChangeRange, RestoredSlice } from "../types.ts";
 
-/** Which changes of a writer are wanted. */
-export interface SliceFilter {
-  /** @default all */
-  readonly keyGroups?: KeyGroupRange;
-  /** First offset. @default 0 */
-  readonly from?: number;
-  /** First offset not wanted any more. @default none */
-  readonly to?: number;
+/** Whether a change set may hold something that is wanted. */
+export function mayHold(range: ChangeRange, set: ChangeSetFacts): boolean {
+  const { writers, keyGroups, from = 0, to = Number.MAX_SAFE_INTEGER } = range;
+  if (writers !== undefined && !writers.includes(set.writer)) return false;
+  if (set.firstOffset >= to || set.firstOffset + set.count <= from) return false;
+  return keyGroups === undefined ||
+    (set.keyGroupMax >= keyGroups[0] && set.keyGroupMin <= keyGroups[1]);
 }
 
-/** Cuts a slice down to the runs of changes that are wanted, without a copy. */
-export function* filterSlice(slice: RestoredSlice, filter: SliceFilter): Generator<RestoredSlice> {
+/** Cuts a slice down to the runs of changes that are wanted, whoever their writer is; without a copy. */
+export function* filterSlice(slice: RestoredSlice, filter: ChangeRange): Generator<RestoredSlice> {
   const { keyGroups, from = 0, to = Number.MAX_SAFE_INTEGER } = filter;
   const end = slice.firstOffset + slice.count;
   if (end <= from || slice.firstOffset >= to) return;

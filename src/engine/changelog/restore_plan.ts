@@ -89,7 +89,7 @@ async function planFile(
   { writers }: PlanOptions,
 ): Promise<SetPlace[]> {
   const header = await readHeader(source);
-  checkFile(file, header.header, wanted);
+  checkHeader(file, header.header, wanted);
   const found: SetPlace[] = [];
   for await (const batch of batchesBackwards(source, file.length, header)) {
     checkIndexHash(file, batch.end, batch.indexHash);
@@ -105,7 +105,12 @@ async function planFile(
   return found;
 }
 
-function checkFile(file: NeededFile, header: ChangeFileHeader, wanted: RestoreSource): void {
+/** Checks that a file is the one that is needed. @throws {TidemarkError} `corrupt` */
+export function checkHeader(
+  file: NeededFile,
+  header: ChangeFileHeader,
+  wanted: RestoreSource,
+): void {
   const { store, job } = wanted;
   const named = { ...file.name, store, job };
   for (const what of ["store", "job", "log", "epoch", "number", "uuid"] as const) {
@@ -120,7 +125,8 @@ function checkFile(file: NeededFile, header: ChangeFileHeader, wanted: RestoreSo
   }
 }
 
-function checkIndexHash(file: NeededFile, end: number, found: bigint): void {
+/** Checks the batch at which the need ends. @throws {TidemarkError} `corrupt` */
+export function checkIndexHash(file: NeededFile, end: number, found: bigint): void {
   const { key, length, indexHash } = file;
   if (end !== length || indexHash === found) return;
   throw new TidemarkError(

@@ -11,6 +11,7 @@ import type {
 import type { CollectionOptions, CollectionReport, RetentionPolicy } from "./collection.ts";
 import type { RecoveryReport, VerifyOptions, VerifyReport } from "./report.ts";
 import type { JobUsage } from "./usage.ts";
+import type { ChangelogReader } from "./reader.ts";
 import type { RestoreOptions, RestoreStream } from "./restore.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
 
@@ -67,6 +68,13 @@ export interface JobReader extends AsyncDisposable {
    * @returns The restore, which says itself what it throws.
    */
   restore(options?: RestoreOptions): RestoreStream;
+  /**
+   * Reads changes by where they lie: by persisted segment, by file, or several ranges in one go. Nothing is read before
+   * an iteration begins.
+   *
+   * @returns The reader; close it, or hold it with `await using`.
+   */
+  changelogReader(): ChangelogReader;
   /**
    * Reads everything that the checkpoints and the tail need, checks every checksum, and that nothing is missing.
    *

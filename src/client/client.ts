@@ -8,11 +8,19 @@
 import { TidemarkError } from "../engine/errors.ts";
 import type {
   AppendResult,
+  At,
+  CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CollectionOptions,
+  CollectionReport,
+  JobUsage,
   KeyGroupRange,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
+  VerifyOptions,
+  VerifyReport,
   WriterPosition,
 } from "../engine/types.ts";
 import { type JsonObject, parseJson, toJson } from "./_json.ts";
@@ -30,6 +38,15 @@ export interface JobDescription {
   readonly epoch: number;
   readonly run: number;
   readonly writers: readonly WriterPosition[];
+  readonly retention: RetentionPolicy;
+}
+
+/** What a job is made with. */
+export interface RemoteJobOptions {
+  /** Identifies the pipeline's shape, 0 to 2^64 - 1. @default the job's own, 0n when it is new */
+  fingerprint?: bigint;
+  /** How many checkpoints stay; takes the place of what was there. @default what was there */
+  retention?: RetentionPolicy;
 }
 
 /** Where and how to append. */
@@ -50,6 +67,8 @@ export interface RemoteRestoreOptions {
   from?: number;
   /** Which key groups. @default all */
   keyGroups?: KeyGroupRange;
+  /** Whether to read an older checkpoint when the wanted one can't be read whole. @default false */
+  fallback?: boolean;
 }
 
 /** Options of a {@link TidemarkClient}. */
@@ -72,9 +91,20 @@ export class TidemarkClient {
     this.#fetch = options.fetch ?? ((request) => fetch(request));
   }
 
-  /** Makes the job unless it is there, and describes it. */
-  async createJob(job: string): Promise<JobDescription> {
-    return describeJob(await this.#call("PUT", jobPath(job), "not-applied", {}));
+  /** Makes the job unless it is there, sets what is given, and describes it. */
+  async createJob(job: string, options: RemoteJobOptions = {}): Promise<JobDescription> {
+    return describeJob(await this.#call("PUT", jobPath(job), "not-applied", { ...options }));
+  }
+
+  /** Describes the job. */
+  async job(job: string): Promise<JobDescription> {
+    return describeJob(await this.#get(jobPath(job)));
+  }
+
+  /** Names of the jobs. */
+  async jobs(): Promise<string[]> {
+    const { jobs } = await this.#get("/v1/jobs");
+    return (jobs as { job: string }[]).map(({ job }) => job);
   }
 
   /**
@@ -103,6 +133,50 @@ export class TidemarkClient {
     return checkpointOf(await this.#call("POST", `${jobPath(job)}/checkpoints`, "unknown", body));
   }
 
+  /** Lists the checkpoints, oldest first. */
+  async checkpoints(job: string): Promise<CheckpointMetadata[]> {
+    const { checkpoints } = await this.#get(`${jobPath(job)}/checkpoints`);
+    return (checkpoints as JsonObject[]).map((listed) => checkpointOf(listed));
+  }
+
+  /** Shows one checkpoint: `latest`, or by its uuid. */
+  async checkpointDetails(job: string, at: At): Promise<CheckpointDetails> {
+    return checkpointOf(await this.#get(checkpointPath(job, at)));
+  }
+
+  /** Keeps a checkpoint whatever retention says. */
+  async pin(job: string, uuid: string, reason?: string): Promise<CheckpointMetadata> {
+    const path = `${checkpointPath(job, uuid)}/pin`;
+    return checkpointOf(await this.#call("PUT", path, "unknown", { reason }));
+  }
+
+  /** Leaves a checkpoint to retention again. */
+  async unpin(job: string, uuid: string): Promise<CheckpointMetadata> {
+    const path = `${checkpointPath(job, uuid)}/pin`;
+    return checkpointOf(await this.#json(path, { method: "DELETE" }));
+  }
+
+  /** Removes the checkpoints that retention lets go, and the objects that nothing needs. */
+  async collect(job: string, options: CollectionOptions = {}): Promise<CollectionReport> {
+    const { except, ...others } = options;
+    const body = { ...others, ...(except === undefined ? {} : { except: [...except] }) };
+    const answer = await this.#call("POST", `${jobPath(job)}/gc`, "unknown", body);
+    return answer as unknown as CollectionReport;
+  }
+
+  /** Counts the room that the job takes. */
+  async usage(job: string): Promise<JobUsage> {
+    return await this.#get(`${jobPath(job)}/usage`) as unknown as JobUsage;
+  }
+
+  /** Reads what the job needs and answers what is bad. */
+  async verify(job: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+    const { signal, ...body } = options;
+    const path = `${jobPath(job)}/verify`;
+    const answer = await this.#call("POST", path, "not-applied", body, signal);
+    return answer as unknown as VerifyReport;
+  }
+
   /** Rewinds the job to where its pipeline starts again. */
   async resume(job: string, options: ResumeOptions = {}): Promise<ResumeResult> {
     const answer = await this.#call("POST", `${jobPath(job)}/resume`, "unknown", { ...options });
@@ -124,6 +198,7 @@ export class TidemarkClient {
     if (options.at !== undefined) query.set("at", options.at);
     if (options.from !== undefined) query.set("from", String(options.from));
     if (options.keyGroups !== undefined) query.set("keyGroups", options.keyGroups.join("-"));
+    if (options.fallback !== undefined) query.set("fallback", String(options.fallback));
     const path = `${jobPath(job)}/writers/${encodeURIComponent(writer)}/changes?${query}`;
     const answer = await this.#send(path, { headers: { accept: CBOR_SEQUENCE } });
     if (answer.body === null) throw unreachable(this.url, "the answer has no body", "not-applied");
@@ -135,9 +210,14 @@ export class TidemarkClient {
     path: string,
     lostOutcome: "not-applied" | "unknown",
     body: JsonObject,
+    signal?: AbortSignal,
   ): Promise<JsonObject> {
     const headers = { "content-type": "application/json" };
-    return await this.#json(path, { method, headers, body: toJson(body) }, lostOutcome);
+    return await this.#json(path, { method, headers, body: toJson(body), signal }, lostOutcome);
+  }
+
+  async #get(path: string): Promise<JsonObject> {
+    return await this.#json(path, {}, "not-applied");
   }
 
   async #json(
@@ -149,6 +229,7 @@ export class TidemarkClient {
     try {
       return parseJson(await answer.text());
     } catch (cause) {
+      init.signal?.throwIfAborted();
       throw unreachable(this.url, "the answer can't be read", lostOutcome, cause);
     }
   }
@@ -162,6 +243,7 @@ export class TidemarkClient {
     try {
       answer = await this.#fetch(new Request(`${this.url}${path}`, init));
     } catch (cause) {
+      init.signal?.throwIfAborted();
       throw unreachable(this.url, reasonOf(cause), lostOutcome, cause);
     }
     if (!answer.ok) throw await errorOfAnswer(this.url, answer);
@@ -171,6 +253,10 @@ export class TidemarkClient {
 
 function jobPath(job: string): string {
   return `/v1/jobs/${encodeURIComponent(job)}`;
+}
+
+function checkpointPath(job: string, at: string): string {
+  return `${jobPath(job)}/checkpoints/${encodeURIComponent(at)}`;
 }
 
 function describeJob(answer: JsonObject): JobDescription {

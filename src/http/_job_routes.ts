@@ -1,26 +1,18 @@
-/** Jobs: create, show, list, resume; and their checkpoints. */
+/** Jobs: create, show, list, resume. */
+import { checkRetention } from "../engine/checkpoint/retention.ts";
 import { hasCode } from "../engine/errors.ts";
-import type { Job } from "../engine/types.ts";
-import {
-  check,
-  CHECKPOINT_BODY,
-  CHECKPOINT_PATH,
-  JOB_BODY,
-  NO_QUERY,
-  RESUME_BODY,
-} from "./_requests.ts";
+import type { Job, RetentionPolicy } from "../engine/types.ts";
+import { JOB_BODY, NO_QUERY, RESUME_BODY } from "./_requests.ts";
 import type { Route, RouteRequest } from "./_route.ts";
 import { jsonResponse } from "./json.ts";
+import { RequestError } from "./problem.ts";
 
-/** Routes of jobs and checkpoints. */
+/** Routes of jobs. */
 export const JOB_ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/jobs", handle: listJobs },
   { method: "PUT", path: "/v1/jobs/:job", handle: createJob },
   { method: "GET", path: "/v1/jobs/:job", handle: showJob },
   { method: "POST", path: "/v1/jobs/:job/resume", handle: resume },
-  { method: "POST", path: "/v1/jobs/:job/checkpoints", handle: checkpoint },
-  { method: "GET", path: "/v1/jobs/:job/checkpoints", handle: listCheckpoints },
-  { method: "GET", path: "/v1/jobs/:job/checkpoints/:at", handle: showCheckpoint },
 ];
 
 async function listJobs(request: RouteRequest): Promise<Response> {
@@ -30,14 +22,30 @@ async function listJobs(request: RouteRequest): Promise<Response> {
 
 async function createJob(request: RouteRequest): Promise<Response> {
   request.query(NO_QUERY);
-  const options = await request.json(JOB_BODY);
+  const { retention, ...options } = await request.json(JOB_BODY);
+  if (retention !== undefined) refuseBadRetention(retention);
   try {
-    return jsonResponse(await describe(await request.job(options)));
+    return jsonResponse(await describe(await keep(await request.job(options), retention)));
   } catch (error) {
     if (!hasCode(error, "job-not-found")) throw error;
   }
-  const job = await request.job({ ...options, create: true });
+  const job = await keep(await request.job({ ...options, create: true }), retention);
   return jsonResponse(await describe(job), 201, { location: `/v1/jobs/${job.id}` });
+}
+
+/** Before the job is made. */
+function refuseBadRetention(retention: RetentionPolicy): void {
+  try {
+    checkRetention(retention);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new RequestError(400, `Cannot read the body: retention: ${error.message}`);
+  }
+}
+
+async function keep(job: Job, retention: RetentionPolicy | undefined): Promise<Job> {
+  if (retention !== undefined) await job.setRetention(retention);
+  return job;
 }
 
 async function showJob(request: RouteRequest): Promise<Response> {
@@ -56,6 +64,7 @@ async function describe(job: Job): Promise<Record<string, unknown>> {
     head: checkpoints.find((entry) => entry.isHead)?.uuid ?? null,
     checkpoints: checkpoints.length,
     writers: await job.writers(),
+    retention: job.retention,
     recovery: job.recovery,
   };
 }
@@ -66,25 +75,4 @@ async function resume(request: RouteRequest): Promise<Response> {
   const job = await request.job();
   const { checkpoint, ...result } = await job.resume(options);
   return jsonResponse({ ...result, checkpoint: checkpoint ?? null });
-}
-
-async function checkpoint(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const options = await request.json(CHECKPOINT_BODY);
-  const job = await request.job();
-  const made = await job.checkpoint(options);
-  return jsonResponse(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
-}
-
-async function listCheckpoints(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const job = await request.job();
-  return jsonResponse({ checkpoints: await job.checkpoints() });
-}
-
-async function showCheckpoint(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { at } = check(CHECKPOINT_PATH, "path", { at: request.param("at") });
-  const job = await request.job();
-  return jsonResponse(await job.checkpointDetails(at));
 }

@@ -26,6 +26,10 @@ const at = v.pipe(
   v.transform((value): At => value),
 );
 
+const uuid = v.pipe(v.string(), v.toLowerCase(), v.regex(UUID, "wants a checkpoint's uuid"));
+
+const wholeNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
 const count = v.pipe(
   v.string(),
   v.regex(/^[0-9]{1,16}$/, "wants a whole number"),
@@ -44,7 +48,14 @@ const keyGroups = v.pipe(
 );
 
 /** `PUT /v1/jobs/{job}`. */
-export const JOB_BODY = v.strictObject({ fingerprint: v.optional(u64) });
+export const JOB_BODY = v.strictObject({
+  fingerprint: v.optional(u64),
+  retention: v.optional(v.strictObject({
+    minCount: wholeNumber,
+    maxCount: v.optional(wholeNumber),
+    maxAgeMs: v.optional(wholeNumber),
+  })),
+});
 /** `POST …/checkpoints`. */
 export const CHECKPOINT_BODY = v.strictObject({
   identifier: v.optional(v.string()),
@@ -56,10 +67,23 @@ export const CHECKPOINT_BODY = v.strictObject({
 export const RESUME_BODY = v.strictObject({
   at: v.optional(at),
   acceptFingerprints: v.optional(v.array(u64)),
+  fallback: v.optional(v.boolean()),
+});
+/** `POST …/gc`. */
+export const GC_BODY = v.strictObject({
+  dryRun: v.optional(v.boolean()),
+  except: v.optional(v.array(uuid)),
+  quarantineMs: v.optional(wholeNumber),
+});
+/** `PUT …/pin`. */
+export const PIN_BODY = v.strictObject({ reason: v.optional(v.string()) });
+/** `POST …/verify`. */
+export const VERIFY_BODY = v.strictObject({
+  level: v.optional(v.picklist(["quick", "full"], "wants quick or full")),
 });
 /** `POST …/persist`. */
 export const PERSIST_BODY = v.strictObject({
-  from: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
+  from: v.optional(wholeNumber),
 });
 
 /** Query of an append. */
@@ -76,11 +100,17 @@ export const RESTORE_QUERY = v.strictObject({
   at: v.optional(at),
   from: v.optional(count),
   keyGroups: v.optional(keyGroups),
+  fallback: v.optional(v.pipe(
+    v.picklist(["true", "false"], "wants true or false"),
+    v.transform((text) => text === "true"),
+  )),
 });
 /** A route that takes no query. */
 export const NO_QUERY = v.strictObject({});
 /** The checkpoint in a path. */
 export const CHECKPOINT_PATH = v.object({ at });
+/** The checkpoint in a path that takes a uuid only. */
+export const UUID_PATH = v.object({ uuid });
 
 /** Checks one part of a request. @throws {RequestError} 400 that names every wrong field */
 export function check<Schema extends v.GenericSchema>(

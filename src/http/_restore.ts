@@ -40,7 +40,7 @@ const OUTPUTS: Readonly<Record<RestoreFormat, Output>> = {
 export async function restoreResponse(
   job: Job,
   writer: string,
-  options: Pick<RestoreOptions, "at" | "from" | "keyGroups">,
+  options: Pick<RestoreOptions, "at" | "from" | "keyGroups" | "fallback">,
   format: RestoreFormat,
 ): Promise<Response> {
   const stream = job.restore({ ...options, writers: [writer] });

@@ -12,7 +12,7 @@ const JSON_BYTES_MAX = 1024 * 1024;
 
 /** One route: a method and a path, answered by a handler. */
 export interface Route {
-  readonly method: "GET" | "PUT" | "POST";
+  readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
   readonly handle: (request: RouteRequest) => Promise<Response> | Response;
 }
@@ -59,6 +59,11 @@ export class RouteRequest {
 
   get headers(): Headers {
     return this.#context.req.raw.headers;
+  }
+
+  /** Set off when the client goes away. */
+  get signal(): AbortSignal {
+    return this.#context.req.raw.signal;
   }
 
   /** A part of the path, decoded. */

@@ -151,7 +151,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
   "corrupt": {
     title: "Stored data is damaged",
     nextStep:
-      "Leave the store as it is, run verify, and restore from a checkpoint that verifies, or from a copy",
+      "Leave the store as it is, run verify --full, and restore from a checkpoint that verifies, or from a copy",
   },
   "catalog-lost": {
     title: "The job has files but no readable catalog",

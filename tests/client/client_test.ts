@@ -107,3 +107,48 @@ describe("TidemarkClient", () => {
     assert.equal(new TidemarkClient(`${URL_HERE}/base//`).url, `${URL_HERE}/base`);
   });
 });
+
+describe("TidemarkClient's upkeep", () => {
+  test("lists jobs and checkpoints, and shows them", () =>
+    withClient(async (client) => {
+      const retention = { minCount: 1, maxAgeMs: 60_000 };
+      const made = await client.createJob("j", { fingerprint: 2n ** 63n, retention });
+      assert.deepEqual([made.fingerprint, made.retention], [2n ** 63n, retention]);
+      await client.append("j", "w", ONE.bytes);
+      const { uuid } = await client.checkpoint("j", { steps: 3n, metadata: { line: 1 } });
+      assert.deepEqual(await client.jobs(), ["j"]);
+      assert.deepEqual((await client.job("j")).retention, retention);
+      const [listed] = await client.checkpoints("j");
+      assert.deepEqual([listed.uuid, listed.steps], [uuid, 3n]);
+      for (const at of [uuid, "latest"]) {
+        const shown = await client.checkpointDetails("j", at);
+        assert.deepEqual([shown.uuid, shown.steps, shown.metadata], [uuid, 3n, { line: 1 }]);
+      }
+    }));
+
+  test("pins, collects, counts and verifies", () =>
+    withClient(async (client) => {
+      await client.createJob("j");
+      const uuids: string[] = [];
+      for (let i = 0; i < 4; i++) uuids.push((await client.checkpoint("j")).uuid);
+      assert.equal((await client.pin("j", uuids[0], "kept")).pin, "kept");
+      const options = { except: new Set([uuids[1]]), quarantineMs: 0 };
+      const look = await client.collect("j", { ...options, dryRun: true });
+      assert.deepEqual([look.isDryRun, look.removed], [true, []]);
+      assert.equal((await client.unpin("j", uuids[0])).pin, undefined);
+      assert.deepEqual((await client.collect("j", options)).removed, [uuids[0]]);
+      assert.deepEqual((await client.usage("j")).checkpoints.map(({ uuid }) => uuid), [
+        ...uuids.slice(1),
+      ]);
+      const { ok, checkpoints } = await client.verify("j", { level: "quick" });
+      assert.deepEqual([ok, checkpoints], [true, 3]);
+    }));
+
+  test("gives up where it is told to", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    const client = new TidemarkClient(URL_HERE, {
+      fetch: (request) => Promise.reject(request.signal.reason),
+    });
+    await assert.rejects(client.verify("j", { signal }), /enough/);
+  });
+});

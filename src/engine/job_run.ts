@@ -23,6 +23,7 @@ import type { LocalRecovery } from "./upload/local_recovery.ts";
 import type { StateChangeUploadScheduler } from "./upload/scheduler.ts";
 import { schedulerFromConfig } from "./upload/scheduler_from_config.ts";
 import type { TaskChangelogRegistry } from "./upload/task_changelog_registry.ts";
+import type { UploadMetrics } from "./upload/upload_metrics.ts";
 import { UploadThrottle } from "./upload/upload_throttle.ts";
 
 /** How often uploads are tried again while memory is short. */
@@ -51,6 +52,7 @@ export class JobRun implements WriterContext {
   readonly carried: readonly NeededFile[];
   readonly throttle: UploadThrottle;
   readonly registry: TaskChangelogRegistry;
+  readonly metrics: UploadMetrics;
   readonly scheduler: StateChangeUploadScheduler;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
@@ -76,6 +78,7 @@ export class JobRun implements WriterContext {
     this.changeBytesMax = settings.changeBytesMax;
     this.preemptivePersistBytes = settings.preemptivePersistBytes;
     const { metrics } = options.uploads;
+    this.metrics = metrics;
     this.throttle = new UploadThrottle(
       settings.inFlightBytesMax,
       settings.inFlightBytesMax + settings.preemptivePersistBytes,

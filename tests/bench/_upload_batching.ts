@@ -28,9 +28,9 @@ export async function measureBatching(
 
 /** Every writer persists one change; answers the uploads. */
 function persistTogether(writers: number): Promise<number> {
-  return withEngine({ persistDelayMs: 10 }, async ({ job, metrics, disk }) => {
+  return withEngine({ persistDelayMs: 10 }, async ({ job, counted, disk }) => {
     const change = new Uint8Array(CHANGE_BYTES);
-    const before = metrics.count("tidemark_upload_requests_total");
+    const before = counted("tidemark_upload_requests_total");
     const mark = disk.mark();
     const persists = Array.from({ length: writers }, (_, i) => {
       const writer = job.writer(`writer-${i}`);
@@ -39,13 +39,13 @@ function persistTogether(writers: number): Promise<number> {
     });
     await Promise.all(persists);
     disk.check(mark);
-    return metrics.count("tidemark_upload_requests_total") - before;
+    return counted("tidemark_upload_requests_total") - before;
   });
 }
 
 /** One writer persists again and again; answers the change files for each batch. */
 function persistInTurn(batches: number): Promise<number> {
-  return withEngine({ persistDelayMs: 10 }, async ({ job, metrics, disk }) => {
+  return withEngine({ persistDelayMs: 10 }, async ({ job, counted, disk }) => {
     const writer = job.writer("writer");
     const files = new Set<string>();
     for (let i = 0; i < batches; i++) {
@@ -55,6 +55,6 @@ function persistInTurn(batches: number): Promise<number> {
       disk.check(mark);
       for (const { key } of segments) files.add(key);
     }
-    return files.size / metrics.values("tidemark_upload_batch_tasks").length;
+    return files.size / counted("tidemark_upload_batch_tasks_count");
   });
 }

@@ -7,12 +7,12 @@ import { SILENT_LOGGER } from "../../src/engine/port/logger.ts";
 import type { StoreSettings } from "../../src/engine/settings.ts";
 import { PosixBackend } from "../../src/engine/storage/posix_backend.ts";
 import type { Job } from "../../src/engine/types.ts";
+import { PrometheusMetrics } from "../../src/http/mod.ts";
 import { chooseFileSystem } from "../../src/runtime/choose_file_system.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
 import { systemProcessInfo } from "../../src/runtime/process_info.ts";
 import { SystemClock } from "../../src/runtime/system_clock.ts";
 import { SystemRandom } from "../../src/runtime/system_random.ts";
-import { CountingMetrics } from "../doubles/counting_metrics.ts";
 import { countSyncs, DiskCounts } from "./_counted_disk.ts";
 
 /** An open job, and what is counted of it. */
@@ -21,7 +21,8 @@ export interface BenchEngine {
   readonly folder: string;
   readonly fileSystem: FileSystem;
   readonly disk: DiskCounts;
-  readonly metrics: CountingMetrics;
+  /** What a counter stands at, or how many values a histogram has (`…_count`). */
+  counted(name: string): number;
 }
 
 /** Runs `use` with a job in a new store on disk, which goes afterwards. */
@@ -40,14 +41,21 @@ export async function withEngine<Result>(
     process: systemProcessInfo(),
     logger: SILENT_LOGGER,
   });
-  const metrics = new CountingMetrics();
+  const metrics = new PrometheusMetrics();
   try {
     await using store = await openStore(backend, { ...settings, metrics });
     const job = await store.job("bench");
-    return await use({ job, folder, fileSystem, disk, metrics });
+    const counted = (name: string): number => countOf(metrics.render(), name);
+    return await use({ job, folder, fileSystem, disk, counted });
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+function countOf(text: string, name: string): number {
+  const found = new RegExp(`^${name}\\{[^}]*\\} (\\d+)$`, "m").exec(text);
+  if (found === null) throw new Error(`Cannot find metric ${name}`);
+  return Number(found[1]);
 }
 
 /** Watches the event loop while `action` runs; answers its longest pause in milliseconds too. */

@@ -342,6 +342,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
       if (this.#active.byteLength + size > CHANGE_SET_BYTES_MAX) this.#rollOver();
       return;
     }
+    this.#context.metrics.refusedAppends.add();
     this.#context.relieve();
     throw new TidemarkError(
       "backpressure",
@@ -361,8 +362,10 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     const offset = this.#nextOffset;
     this.#nextOffset += count;
     this.#notUploadedBytes += size;
-    if (this.#notUploadedBytes >= this.#context.preemptivePersistBytes) this.upload();
-    else if (!this.#context.throttle.isAvailable()) this.#context.relieve();
+    if (this.#notUploadedBytes >= this.#context.preemptivePersistBytes) {
+      this.#context.metrics.preemptiveUploads.add();
+      this.upload();
+    } else if (!this.#context.throttle.isAvailable()) this.#context.relieve();
     return offset;
   }
 

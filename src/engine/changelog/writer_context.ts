@@ -1,5 +1,6 @@
 import type { StateChangeUploadScheduler } from "../upload/scheduler.ts";
 import type { TaskChangelogRegistry } from "../upload/task_changelog_registry.ts";
+import type { UploadMetrics } from "../upload/upload_metrics.ts";
 import type { UploadThrottle } from "../upload/upload_throttle.ts";
 
 /** What a writer asks of the run it belongs to. */
@@ -8,6 +9,7 @@ export interface WriterContext {
   readonly scheduler: StateChangeUploadScheduler;
   readonly throttle: UploadThrottle;
   readonly registry: TaskChangelogRegistry;
+  readonly metrics: UploadMetrics;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
   /** Throws when the run is over: closed, or fenced. */

@@ -43,6 +43,8 @@ export interface BatchPlace {
   readonly key: string;
   /** Number of the batch in its file. */
   readonly batch: number;
+  /** Bytes of the batch before compression, framing included. */
+  readonly bodyBytes: number;
   /** Bytes that the batch takes in its file. */
   readonly storedBytes: number;
 }
@@ -198,7 +200,8 @@ export class ChangeFileLog {
     addSets(file.sets, batch.sets);
     const { name, syncedLength, encoder: { lastIndexHash: indexHash } } = file;
     this.#files.set(key, { key, name, syncedLength, indexHash, sets: file.sets });
-    return { key, batch: batch.number, storedBytes: batch.end - batch.position };
+    const storedBytes = batch.end - batch.position;
+    return { key, batch: batch.number, bodyBytes: batch.bodyLength, storedBytes };
   }
 
   async #writeBatch(file: OpenFile, sets: readonly ChangeSet[]): Promise<Batch> {

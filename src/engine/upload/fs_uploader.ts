@@ -112,9 +112,11 @@ export class StateChangeFsUploader implements StateChangeUploader {
     const { clock, metrics, registry } = this.#components ?? {};
     const startMs = clock?.monotonicMs() ?? 0;
     metrics?.uploadRequests.add();
+    let bodyBytes = 0;
     let storedBytes = 0;
     for (const batch of splitIntoBatches(sets)) {
       const place = await this.#log.appendBatch(batch, signal);
+      bodyBytes += place.bodyBytes;
       storedBytes += place.storedBytes;
       registry?.startTracking(place.key, batch.length);
       for (const set of batch) {
@@ -122,7 +124,7 @@ export class StateChangeFsUploader implements StateChangeUploader {
         results.set(set, { key: place.key, batch: place.batch, sequenceNumber, byteLength });
       }
     }
-    metrics?.uploadSizes.record(sets.reduce((sum, set) => sum + set.byteLength, 0));
+    metrics?.uploadSizes.record(bodyBytes);
     metrics?.uploadStoredSizes.record(storedBytes);
     metrics?.uploadLatencies.record(((clock?.monotonicMs() ?? 0) - startMs) / 1000);
   }

@@ -183,7 +183,8 @@ export class UploadThrottle implements AvailabilityProvider {
 
   whenAvailable(): Promise<void> {
     if (this.isAvailable()) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push(resolve));
+    const waitIsOver = this.#beginWait();
+    return new Promise((resolve) => this.#waiters.push(() => (waitIsOver(), resolve())));
   }
 
   /**
@@ -226,14 +227,12 @@ export class UploadThrottle implements AvailabilityProvider {
       request.admit();
       return () => {};
     }
-    const startMs = this.#waits?.clock.monotonicMs() ?? 0;
-    const admit = (): void => {
-      this.#waits?.metrics.throttleWaits.record(
-        (this.#waits.clock.monotonicMs() - startMs) / 1000,
-      );
-      request.admit();
+    const waitIsOver = this.#beginWait();
+    const waiting: Waiting = {
+      size,
+      admit: () => (waitIsOver(), request.admit()),
+      refuse: (reason) => request.refuse(reason),
     };
-    const waiting: Waiting = { size, admit, refuse: (reason) => request.refuse(reason) };
     this.#requests.add(waiting);
     this.#askForRoom();
     return () => {
@@ -282,6 +281,14 @@ export class UploadThrottle implements AvailabilityProvider {
     this.#requests.clear();
     for (const request of requests) request.refuse(this.#closed);
     this.#tellWaiters();
+  }
+
+  /** Begins to measure a wait; the answer ends it. */
+  #beginWait(): () => void {
+    if (this.#waits === undefined) return () => {};
+    const { clock, metrics } = this.#waits;
+    const startMs = clock.monotonicMs();
+    return () => metrics.throttleWaits.record((clock.monotonicMs() - startMs) / 1000);
   }
 
   #take(size: number): boolean {

@@ -6,7 +6,9 @@ import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import type { StateChangeUploadScheduler } from "../../../src/engine/upload/scheduler.ts";
 import type { UploadTask } from "../../../src/engine/upload/upload_task.ts";
 import { TaskChangelogRegistry } from "../../../src/engine/upload/task_changelog_registry.ts";
+import { UploadMetrics } from "../../../src/engine/upload/upload_metrics.ts";
 import { UploadThrottle } from "../../../src/engine/upload/upload_throttle.ts";
+import { RecordingMetrics } from "../../doubles/recording_metrics.ts";
 import { bytesOf, textOf } from "../_engine.ts";
 
 /** Texts of a change set. */
@@ -82,6 +84,8 @@ export class WriterBench implements WriterContext {
   readonly registry: TaskChangelogRegistry = new TaskChangelogRegistry({
     discard: (keys) => void this.discarded.push(...keys),
   });
+  readonly counted: RecordingMetrics = new RecordingMetrics();
+  readonly metrics: UploadMetrics = new UploadMetrics(this.counted, "orders");
   readonly changeBytesMax = 300;
   readonly preemptivePersistBytes: number;
   readonly writer: ChangelogWriter;

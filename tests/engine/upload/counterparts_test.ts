@@ -27,6 +27,9 @@ const REFERENCE: Readonly<Record<string, readonly string[]>> = {
     "testDiscardOnTimeout",
   ],
   ChangelogStorageMetricsTest: [
+    "testUploadsCounter",
+    "testUploadSizes",
+    "testUploadFailuresCounter",
     "testUploadBatchSizes",
     "testAttemptsPerUpload",
     "testTotalAttemptsPerUpload",

@@ -83,6 +83,17 @@ describe("BatchingStateChangeUploadScheduler counts", () => {
     assert.deepEqual(bench.metrics.values("tidemark_throttle_wait_seconds"), [0.25]);
   });
 
+  test("how long whoever asked for availability waited for it", async () => {
+    const bench = new SchedulerBench({ inFlightBytesMax: 1000 });
+    bench.upload(0, 1000);
+    const available = bench.scheduler.availability.whenAvailable();
+    await bench.clock.advance(500);
+    await bench.uploader.end();
+    await available;
+    await bench.scheduler.availability.whenAvailable();
+    assert.deepEqual(bench.metrics.values("tidemark_throttle_wait_seconds"), [0.5]);
+  });
+
   test("nothing any more when it is closed", async () => {
     const bench = new SchedulerBench();
     await bench.scheduler.close();

@@ -11,6 +11,7 @@ import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.t
 import { checkFingerprint, Checkpointer } from "./checkpoint/checkpointer.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { filesOfManifest, joinFiles } from "./checkpoint/restore_source.ts";
+import { withReserve } from "./checkpoint/reserve.ts";
 import { sweepTemporaries } from "./checkpoint/temporaries.ts";
 import { TidemarkError } from "./errors.ts";
 import type { ManifestBody } from "./format/manifest.ts";
@@ -59,7 +60,10 @@ export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
       { details: { job: place.keys.job } },
     );
   }
-  const lock = await place.backend.lock(place.keys.lock, { takeOver });
+  const lock = await withReserve(
+    place.reserve,
+    () => place.backend.lock(place.keys.lock, { takeOver }),
+  );
   try {
     return { lock, ...await takeJob(options, lock?.warnings ?? []) };
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   CHANGE_BYTES_MAX,
   CHANGE_FILE_BYTES_MAX,
   MIB,
+  RESERVE_BYTES,
 } from "./limits.ts";
 
 /**
@@ -40,6 +41,8 @@ export interface StoreSettings {
   blockBytes: number;
   /** Largest change that is taken. @default 268435456 */
   changeBytesMax: number;
+  /** Room that is given up when a publish meets a full disk, so that a collection can make more; 0: none. @default 4194304 */
+  reserveBytes: number;
   /** Size at which a change file ends and the next one begins. @default 1073741824 */
   changeFileBytesMax: number;
   /** A writer persists by itself when it holds this many bytes that were not handed to an upload. @default 5242880 */
@@ -101,6 +104,7 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   compression: "lz4",
   blockBytes: BLOCK_BYTES_DEFAULT,
   changeBytesMax: CHANGE_BYTES_MAX,
+  reserveBytes: RESERVE_BYTES,
   changeFileBytesMax: CHANGE_FILE_BYTES_MAX,
   preemptivePersistBytes: 5 * MIB,
   inFlightBytesMax: 100 * MIB,
@@ -139,6 +143,7 @@ type Range = readonly [min: number, max: number, kind: string];
 
 const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
   changeBytesMax: [1, CHANGE_BYTES_MAX, BYTES],
+  reserveBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
   changeFileBytesMax: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER, BYTES],

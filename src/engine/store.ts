@@ -5,6 +5,7 @@
  */
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import { listGenerations } from "./checkpoint/catalog_read.ts";
+import { Reserve } from "./checkpoint/reserve.ts";
 import { hasCode, TidemarkError } from "./errors.ts";
 import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
@@ -32,6 +33,7 @@ export class OpenStore implements Store {
   readonly isNew: boolean;
   readonly #backend: StorageBackend;
   readonly #local: StorageBackend | undefined;
+  readonly #reserve: Reserve;
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
@@ -49,6 +51,11 @@ export class OpenStore implements Store {
   ) {
     this.#backend = backend;
     this.#local = found.local;
+    this.#reserve = new Reserve(
+      backend,
+      ports,
+      settings.mode === "own" ? settings.reserveBytes : 0,
+    );
     this.#settings = settings;
     this.#ports = ports;
     this.id = found.marker.store;
@@ -75,7 +82,9 @@ export class OpenStore implements Store {
     if (isOwn) await backend.prepare({ create: settings.create });
     marker ??= await createMarker(backend, ports);
     const local = await openLocal(options.local, marker.store, isOwn, ports);
-    return new OpenStore(backend, settings, ports, { marker, isNew, local });
+    const store = new OpenStore(backend, settings, ports, { marker, isNew, local });
+    await store.#reserve.ensure();
+    return store;
   }
 
   get location(): string {
@@ -180,7 +189,12 @@ export class OpenStore implements Store {
   }
 
   #place(job: string): JobPlace {
-    return { backend: this.#backend, keys: new JobKeys(job), store: this.id };
+    return {
+      backend: this.#backend,
+      keys: new JobKeys(job),
+      store: this.id,
+      reserve: this.#reserve,
+    };
   }
 
   /** A job's place, whose restores read local copies first. */

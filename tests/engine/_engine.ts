@@ -63,7 +63,11 @@ export interface Engine {
 }
 
 /** No test waits for time that nobody moves on. */
-export const AT_ONCE: Partial<StoreSettings> = { persistDelayMs: 0, uploadRetryPolicy: "none" };
+export const AT_ONCE: Partial<StoreSettings> = {
+  persistDelayMs: 0,
+  uploadRetryPolicy: "none",
+  reserveBytes: 0,
+};
 
 let processes = 0;
 

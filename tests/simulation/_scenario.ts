@@ -25,6 +25,7 @@ const decoder = new TextDecoder();
 /** Small, so that a scenario has several files and blocks; nothing waits for time that nobody moves on. */
 const SETTINGS: Partial<StoreSettings> = {
   changeFileBytesMax: 2048,
+  reserveBytes: 64,
   persistDelayMs: 0,
   uploadRetryPolicy: "none",
 };

@@ -8,6 +8,7 @@ import { encodeGeneration, type GenerationBody } from "../format/generation.ts";
 import { GENERATIONS_KEPT } from "../limits.ts";
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
+import { withReserve } from "./reserve.ts";
 import { newUuid } from "../uuid.ts";
 import {
   type JobPlace,
@@ -110,7 +111,11 @@ export class Catalog {
     const { body, bytes } = attempt;
     try {
       const tag = formatCount(body.epoch);
-      const result = await this.#place.backend.putIfAbsent(body.key, bytes, { tag });
+      const { backend, reserve } = this.#place;
+      const result = await withReserve(
+        reserve,
+        () => backend.putIfAbsent(body.key, bytes, { tag }),
+      );
       if (result === "created") return "created";
       if (!attempt.isInDoubt) return "taken";
     } catch (error) {

@@ -12,6 +12,7 @@ import {
 } from "../format/generation.ts";
 import { decodeManifest, type ManifestBody } from "../format/manifest.ts";
 import type { JobKeys } from "../paths.ts";
+import type { Reserve } from "./reserve.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import { formatHash } from "./_hash.ts";
 import { xxh64 as xxh64Of } from "../../../wasm/mod.ts";
@@ -23,6 +24,8 @@ export interface JobPlace {
   readonly store: string;
   /** Copies that restores read first. @default none */
   readonly local?: LocalCopies;
+  /** Room for what must be published on a full disk. @default none */
+  readonly reserve?: Reserve;
 }
 
 /** Numbers of the generations that are there, lowest first. */

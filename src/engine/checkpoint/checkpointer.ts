@@ -27,6 +27,7 @@ import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
 import { formatHash } from "./_hash.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
+import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
 
@@ -278,12 +279,14 @@ export class Checkpointer {
   async #putNew<Made extends { readonly key: string; readonly bytes: Uint8Array }>(
     make: () => Made,
   ): Promise<Made> {
+    const { backend, reserve } = this.#place;
     const tag = formatCount(this.newest.epoch);
     for (let attempt = 1;; attempt++) {
       const made = make();
       const { key, bytes } = made;
       try {
-        if (await this.#place.backend.putIfAbsent(key, bytes, { tag }) === "created") return made;
+        const result = await withReserve(reserve, () => backend.putIfAbsent(key, bytes, { tag }));
+        if (result === "created") return made;
         throw new TidemarkError("object-exists", `Cannot write ${key}: it is there already`, {
           details: { key },
         });

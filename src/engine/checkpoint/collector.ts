@@ -75,7 +75,9 @@ export class Collector {
       await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
     }
     const deletable = await this.#withoutLeased(going, generation);
-    return { ...report, ...await this.#delete(deletable) };
+    const deleted = await this.#delete(deletable);
+    if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
+    return { ...report, ...deleted };
   }
 
   /** What retention makes of a catalog, now. */

@@ -8,6 +8,7 @@ import { encodeOwnerKey } from "../format/owner_key.ts";
 import { formatCount, type JobKeys } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { PinnedKey, StorageBackend } from "../storage/backend.ts";
+import { type Reserve, withReserve } from "./reserve.ts";
 import { newUuid } from "../uuid.ts";
 
 /** How many keys in a row may be left behind, since it is not known whether they are there. */
@@ -19,6 +20,8 @@ export interface OwnerKeyOptions {
   readonly keys: JobKeys;
   readonly store: string;
   readonly ports: Ports;
+  /** Room on a full disk. @default none */
+  readonly reserve?: Reserve;
 }
 
 /** An epoch that was taken. */
@@ -75,7 +78,10 @@ export class OwnerKey {
       writeId: newUuid(ports),
       createdAtMs: ports.clock.nowMs(),
     });
-    const result = await backend.putIfAbsent(key, body, { tag: formatCount(epoch) });
+    const result = await withReserve(
+      options.reserve,
+      () => backend.putIfAbsent(key, body, { tag: formatCount(epoch) }),
+    );
     if (result === "exists") return undefined;
     return new OwnerKey(options, epoch, await backend.pin(key));
   }

@@ -6,6 +6,7 @@ import { encodeChange, encodedChangeBytes } from "../format/change.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import { KIB } from "../limits.ts";
 import type { EncodedChanges, KeyGroupRange } from "../types.ts";
+import { type Chunk, endChunk, takeChunk } from "./_chunk_memory.ts";
 
 const FIRST_CHUNK_BYTES = 256;
 const CHUNK_BYTES_MAX = 256 * KIB;
@@ -14,8 +15,9 @@ const CHUNK_BYTES_MAX = 256 * KIB;
 export class ChangeSetBuilder {
   readonly firstOffset: number;
   #chunks: Uint8Array[] = [];
-  #chunk = new Uint8Array(0);
-  #used = 0;
+  #chunk: Chunk | undefined;
+  /** Where the next change goes in the chunk's array. */
+  #at = 0;
   #nextChunkBytes = FIRST_CHUNK_BYTES;
   #byteLength = 0;
   #count = 0;
@@ -37,8 +39,9 @@ export class ChangeSetBuilder {
   /** Copies one change in. */
   append(keyGroup: number, data: Uint8Array): void {
     const size = encodedChangeBytes(keyGroup, data.length);
-    if (this.#used + size > this.#chunk.length) this.#beginChunk(size);
-    this.#used = encodeChange(this.#chunk, this.#used, keyGroup, data);
+    let chunk = this.#chunk;
+    if (chunk === undefined || this.#at + size > chunk.to) chunk = this.#beginChunk(size);
+    this.#at = encodeChange(chunk.array, this.#at, keyGroup, data);
     this.#note(1, size, keyGroup, keyGroup);
   }
 
@@ -60,7 +63,10 @@ export class ChangeSetBuilder {
   ): ChangeSet {
     this.#endChunk();
     return {
-      ...place,
+      writer: place.writer,
+      keyGroups: place.keyGroups,
+      epoch: place.epoch,
+      sequenceNumber: place.sequenceNumber,
       firstOffset: this.firstOffset,
       count: this.#count,
       keyGroupMin: this.#keyGroupMin,
@@ -77,15 +83,18 @@ export class ChangeSetBuilder {
     if (keyGroupMax > this.#keyGroupMax) this.#keyGroupMax = keyGroupMax;
   }
 
-  #beginChunk(size: number): void {
+  #beginChunk(size: number): Chunk {
     this.#endChunk();
-    this.#chunk = new Uint8Array(Math.max(size, this.#nextChunkBytes));
+    const chunk = takeChunk(Math.max(size, this.#nextChunkBytes));
     this.#nextChunkBytes = Math.min(2 * this.#nextChunkBytes, CHUNK_BYTES_MAX);
+    this.#chunk = chunk;
+    this.#at = chunk.from;
+    return chunk;
   }
 
   #endChunk(): void {
-    if (this.#used > 0) this.#chunks.push(this.#chunk.subarray(0, this.#used));
-    this.#chunk = new Uint8Array(0);
-    this.#used = 0;
+    if (this.#chunk === undefined) return;
+    this.#chunks.push(endChunk(this.#chunk, this.#at));
+    this.#chunk = undefined;
   }
 }

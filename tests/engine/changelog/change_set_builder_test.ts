@@ -92,6 +92,25 @@ describe("ChangeSetBuilder", () => {
     const builder = new ChangeSetBuilder(0);
     builder.append(0, bytesOf("a"));
     const [chunk] = builder.build(PLACE).chunks;
-    assert.ok(chunk.buffer.byteLength <= 256, `${chunk.buffer.byteLength} bytes`);
+    assert.ok(chunk.buffer.byteLength <= 8192, `${chunk.buffer.byteLength} bytes`);
+  });
+
+  test("keeps sets apart that are built at the same time and share memory", () => {
+    const random = new SeededRandom(4);
+    const builders = Array.from({ length: 20 }, () => new ChangeSetBuilder(0));
+    const changes: Change[][] = builders.map(() => []);
+    for (let i = 0; i < 500; i++) {
+      const one = random.below(builders.length);
+      const change = { keyGroup: one, data: new Uint8Array(random.below(300)).fill(one) };
+      changes[one].push(change);
+      builders[one].append(change.keyGroup, change.data);
+      if (!random.chance(0.1)) continue;
+      const other = random.below(builders.length);
+      assert.deepEqual(joined(builders[other].build(PLACE)), [
+        ...encodeChanges(changes[other]).bytes,
+      ]);
+      builders[other] = new ChangeSetBuilder(0);
+      changes[other] = [];
+    }
   });
 });

@@ -25,7 +25,7 @@ export interface LocalMirrorComponents {
 export interface LocalMirrorOptions {
   /** Bytes that may wait, over all copies; what would be above drops the copy. @default 16777216 */
   readonly queueBytesMax?: number;
-  /** Milliseconds that an upload waits for a copy that falls behind, once until it has caught up. @default 5 */
+  /** Milliseconds that an upload waits for a copy that falls behind, once until it has caught up; 0: not at all. @default 5 */
   readonly waitMsMax?: number;
   /** Milliseconds that a close waits for copies. @default 1000 */
   readonly closeWaitMsMax?: number;
@@ -149,6 +149,7 @@ export class LocalMirror implements ChangeFileFollower, LocalCopyOwner {
 
   /** Waits for a promise that never rejects, but not longer than this. */
   #within(ms: number, promise: Promise<void>): Promise<void> {
+    if (ms === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = this.#clock.schedule(ms, resolve, { keepsAlive: true });
       void promise.then(() => (timer.cancel(), resolve()));

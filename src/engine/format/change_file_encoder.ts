@@ -8,19 +8,14 @@
 import { acquireCodec, type Codec, releaseCodec } from "../../../wasm/mod.ts";
 import { batchSize, fitsOneBatch } from "./batch_size.ts";
 import { BatchWriter } from "./_batch_writer.ts";
+import { BodyParts } from "./_body_parts.ts";
 import { encodeHeader } from "./_header.ts";
 import { encodeFileIndex, encodeIndex } from "./_index.ts";
 import { IndexPlaces } from "./_index_places.ts";
 import { checkBlockSize } from "./_lz4_frame.ts";
 import { Malformed } from "./_malformed.ts";
 import type { Batch, ChangeFileHeader } from "./change_file.ts";
-import {
-  type ChangeSet,
-  type ChangeSetEntry,
-  checkSetFacts,
-  encodeSetHeader,
-  entryOf,
-} from "./change_set.ts";
+import { type ChangeSet, type ChangeSetEntry, checkSetFacts, entryOf } from "./change_set.ts";
 
 /** How to encode. */
 export interface ChangeFileEncoderOptions {
@@ -42,7 +37,11 @@ export class ChangeFileEncoder {
   /** @throws {RangeError} The header or an option is out of range. */
   constructor(header: ChangeFileHeader, options: ChangeFileEncoderOptions) {
     checkBlockSize(options.blockBytes);
-    orRangeError("a change file", () => encodeHeader(header));
+    try {
+      encodeHeader(header);
+    } catch (error) {
+      throw asRangeError("a change file", error);
+    }
     this.header = header;
     this.#options = options;
   }
@@ -79,8 +78,7 @@ export class ChangeFileEncoder {
    * @throws {RangeError} A change set is out of range, or the batch is above a cap. Nothing was made then.
    */
   *batch(sets: readonly ChangeSet[]): Generator<Uint8Array, Batch> {
-    const entries = this.#enterSets(sets);
-    const bodyLength = batchSize(sets, this.#options).bodyBytes;
+    const { entries, bodyLength } = this.#enterSets(sets);
     this.#enter("ready", "in a batch");
     const codec = acquireCodec();
     try {
@@ -116,7 +114,7 @@ export class ChangeFileEncoder {
     const { sets, entries, bodyLength } = content;
     const { blockBytes } = this.#options;
     const writer = new BatchWriter(codec, this.#options);
-    const body = new BodyParts(sets);
+    const body = new BodyParts(sets, (index) => entries[index].headerLength);
     writer.begin(bodyLength);
     for (let at = 0; at < bodyLength; at += blockBytes) {
       const length = Math.min(blockBytes, bodyLength - at);
@@ -144,7 +142,7 @@ export class ChangeFileEncoder {
     return { ...unfinished, end, indexHash: index.hash };
   }
 
-  #enterSets(sets: readonly ChangeSet[]): ChangeSetEntry[] {
+  #enterSets(sets: readonly ChangeSet[]): { entries: ChangeSetEntry[]; bodyLength: number } {
     const size = batchSize(sets, this.#options);
     if (sets.length === 0 || !fitsOneBatch(size)) {
       throw new RangeError(
@@ -153,21 +151,26 @@ export class ChangeFileEncoder {
       );
     }
     let bodyOffset = 0;
-    return sets.map((set) => {
+    const entries = sets.map((set) => {
       this.#checkSet(set);
       const entry = entryOf(set, bodyOffset);
       bodyOffset += entry.headerLength + entry.byteLength;
       return entry;
     });
+    return { entries, bodyLength: size.bodyBytes };
   }
 
   #checkSet(set: ChangeSet): void {
-    const what = `change set ${set.sequenceNumber} of writer "${set.writer}"`;
-    orRangeError(what, () => checkSetFacts(set));
-    const byteLength = set.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    try {
+      checkSetFacts(set);
+    } catch (error) {
+      throw asRangeError(nameOf(set), error);
+    }
+    let byteLength = 0;
+    for (const chunk of set.chunks) byteLength += chunk.length;
     if (byteLength !== set.byteLength || set.epoch > this.header.epoch) {
       throw new RangeError(
-        `Cannot encode ${what}: it has ${byteLength} bytes and epoch ${set.epoch}, ` +
+        `Cannot encode ${nameOf(set)}: it has ${byteLength} bytes and epoch ${set.epoch}, ` +
           `wants ${set.byteLength} bytes and at most epoch ${this.header.epoch}`,
       );
     }
@@ -181,42 +184,12 @@ export class ChangeFileEncoder {
   }
 }
 
-/** The body of a batch, copied out in runs of any length. */
-class BodyParts {
-  readonly #parts: Uint8Array[] = [];
-  #next = 0;
-  #offset = 0;
-
-  constructor(sets: readonly ChangeSet[]) {
-    for (const set of sets) {
-      this.#parts.push(encodeSetHeader(set));
-      for (const chunk of set.chunks) this.#parts.push(chunk);
-    }
-  }
-
-  copy(target: Uint8Array, at: number, length: number): void {
-    const end = at + length;
-    while (at < end) {
-      const part = this.#parts[this.#next];
-      const piece = part.subarray(this.#offset, this.#offset + end - at);
-      target.set(piece, at);
-      at += piece.length;
-      this.#offset += piece.length;
-      if (this.#offset === part.length) {
-        this.#next++;
-        this.#offset = 0;
-      }
-    }
-  }
+function nameOf(set: ChangeSet): string {
+  return `change set ${set.sequenceNumber} of writer "${set.writer}"`;
 }
 
-function orRangeError<T>(what: string, action: () => T): T {
-  try {
-    return action();
-  } catch (error) {
-    if (error instanceof Malformed) {
-      throw new RangeError(`Cannot encode ${what}: ${error.message}`, { cause: error });
-    }
-    throw error;
-  }
+/** What to throw for something that is out of range; any other error as it is. */
+function asRangeError(what: string, error: unknown): unknown {
+  if (!(error instanceof Malformed)) return error;
+  return new RangeError(`Cannot encode ${what}: ${error.message}`, { cause: error });
 }

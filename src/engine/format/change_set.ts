@@ -74,19 +74,25 @@ export interface ChangeSetEntry extends ChangeSetFacts {
   readonly headerLength: number;
 }
 
-const encoder = new TextEncoder();
-
 /** The item that stands before the changes: `[writer, epoch, sqn, firstOffset, count, byteLength]`, preferred encoding. */
 export function encodeSetHeader(set: ChangeSetFacts): Uint8Array {
-  const { writer, epoch, sequenceNumber, firstOffset, count, byteLength } = set;
-  const item = new Uint8Array(1 + 2 + writer.length + 5 * 9);
-  item[0] = 0x86;
-  let at = writeHead(item, 1, 0x60, writer.length);
-  at += encoder.encodeInto(writer, item.subarray(at)).written;
-  for (const value of [epoch, sequenceNumber, firstOffset, count, byteLength]) {
-    at = writeHead(item, at, 0x00, value);
-  }
-  return item.subarray(0, at);
+  const item = new Uint8Array(setHeaderBytes(set));
+  writeSetHeader(item, 0, set);
+  return item;
+}
+
+/** Writes what {@link encodeSetHeader} makes; answers the position after it. */
+export function writeSetHeader(target: Uint8Array, at: number, set: ChangeSetFacts): number {
+  const { writer } = set;
+  target[at++] = 0x86;
+  at = writeHead(target, at, 0x60, writer.length);
+  // Names are ASCII.
+  for (let i = 0; i < writer.length; i++) target[at++] = writer.charCodeAt(i);
+  at = writeHead(target, at, 0x00, set.epoch);
+  at = writeHead(target, at, 0x00, set.sequenceNumber);
+  at = writeHead(target, at, 0x00, set.firstOffset);
+  at = writeHead(target, at, 0x00, set.count);
+  return writeHead(target, at, 0x00, set.byteLength);
 }
 
 /** How many bytes {@link encodeSetHeader} makes. */

@@ -1,55 +1,77 @@
 /** A job in a store of this machine. */
-import { hasCode, TidemarkError } from "../engine/errors.ts";
+import { hasCode } from "../engine/errors.ts";
 import type {
   AppendResult,
+  At,
+  CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CollectionOptions,
+  CollectionReport,
   EncodedChanges,
   Job,
   JobReader,
+  JobUsage,
   RestoredSlice,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
   Store,
+  VerifyOptions,
+  VerifyReport,
 } from "../engine/types.ts";
 import { openNamedStore } from "./_store.ts";
-import type { AppendPlace, OpenFor, RestoreWish, Target, TargetRestore } from "./_target.ts";
+import type {
+  AppendPlace,
+  OpenFor,
+  ReadStore,
+  ReadTarget,
+  RestoreWish,
+  Target,
+  TargetRestore,
+} from "./_target.ts";
 import type { CommandContext } from "./command.ts";
 
-/** Opens the job `job` of the store that the options name. */
+/** Opens the job `job` of the store that the options name, as its owner. */
 export async function openLocalTarget(
   context: CommandContext,
   job: string,
   openFor: OpenFor,
 ): Promise<Target> {
   const create = openFor === "append";
-  const mode = openFor === "read" ? "read" : "own";
   const takeOver = context.options.flag("take-over");
-  const store = await openNamedStore(context, { mode, create });
+  const store = await openNamedStore(context, { mode: "own", create });
   try {
-    return mode === "read"
-      ? new LocalReader(store, await store.reader(job))
-      : new LocalOwner(store, await store.job(job, { create, takeOver }));
+    return new LocalTarget(store, await store.job(job, { create, takeOver }));
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-class LocalReader implements Target {
-  constructor(readonly store: Store, readonly reader: JobReader) {}
+/** Opens the store that the options name, for reading. */
+export async function openLocalStore(context: CommandContext): Promise<ReadStore> {
+  return new LocalStore(await openNamedStore(context, { mode: "read", create: false }));
+}
 
-  append(): Promise<AppendResult> {
-    return Promise.reject(this.#readOnly("append to"));
+class LocalStore implements ReadStore {
+  constructor(readonly store: Store) {}
+
+  jobs(): Promise<string[]> {
+    return this.store.jobs();
   }
 
-  checkpoint(_options: CheckpointOptions): Promise<CheckpointMetadata> {
-    return Promise.reject(this.#readOnly("checkpoint"));
+  async reader(job: string): Promise<ReadTarget> {
+    return new LocalReader(await this.store.reader(job));
   }
 
-  resume(_options: ResumeOptions): Promise<ResumeResult> {
-    return Promise.reject(this.#readOnly("resume"));
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store.close();
   }
+}
+
+class LocalReader implements ReadTarget {
+  constructor(readonly reader: JobReader) {}
 
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore> {
     const stream = this.reader.restore({ ...wish, writers: [writer] });
@@ -59,15 +81,20 @@ class LocalReader implements Target {
     return Promise.resolve({ pieces: bytesOf(stream.slices()), trailer: stream.trailer });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.store.close();
+  checkpointDetails(at: At): Promise<CheckpointDetails> {
+    return this.reader.checkpointDetails(at);
   }
 
-  #readOnly(action: string): TidemarkError {
-    return new TidemarkError(
-      "read-only",
-      `Cannot ${action} job ${this.reader.id}: it is open for reading`,
-    );
+  usage(): Promise<JobUsage> {
+    return this.reader.usage();
+  }
+
+  verify(options: VerifyOptions): Promise<VerifyReport> {
+    return this.reader.verify(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.reader.close();
   }
 }
 
@@ -75,7 +102,7 @@ async function* bytesOf(slices: AsyncIterable<RestoredSlice>): AsyncGenerator<Ui
   for await (const slice of slices) yield slice.bytes;
 }
 
-class LocalOwner implements Target {
+class LocalTarget implements Target {
   constructor(readonly store: Store, readonly job: Job) {}
 
   async append(
@@ -103,8 +130,24 @@ class LocalOwner implements Target {
     return this.job.resume(options);
   }
 
-  restore(writer: string, wish: RestoreWish): Promise<TargetRestore> {
-    return new LocalReader(this.store, this.job).restore(writer, wish);
+  collect(options: CollectionOptions): Promise<CollectionReport> {
+    return this.job.collect(options);
+  }
+
+  pin(uuid: string, reason: string | undefined): Promise<void> {
+    return this.job.pin(uuid, reason);
+  }
+
+  unpin(uuid: string): Promise<void> {
+    return this.job.unpin(uuid);
+  }
+
+  retention(): Promise<RetentionPolicy> {
+    return Promise.resolve(this.job.retention);
+  }
+
+  setRetention(policy: RetentionPolicy): Promise<void> {
+    return this.job.setRetention(policy);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

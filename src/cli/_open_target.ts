@@ -1,8 +1,8 @@
 /** Finds the job that the options name, here or at a sidecar. */
-import { openLocalTarget } from "./_local_target.ts";
-import { openRemoteTarget } from "./_remote_target.ts";
-import { STORE_OPTION } from "./_store.ts";
-import type { OpenFor, Target } from "./_target.ts";
+import { openLocalStore, openLocalTarget } from "./_local_target.ts";
+import { openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
+import { STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
+import type { OpenFor, ReadStore, Target } from "./_target.ts";
 import { UsageError } from "./_usage_error.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
@@ -22,22 +22,51 @@ export const WRITER_OPTION: CommandOption = {
   isRequired: true,
 };
 
-/** Options that say which job, and where it is. */
-export const TARGET_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  job: JOB_OPTION,
+/** The option that goes on to older checkpoints. */
+export const FALLBACK_OPTION: CommandOption = {
+  type: "boolean",
+  about: "verify first; go to an older checkpoint when it is damaged",
+};
+
+/** Options that say which store. */
+export const PLACE_OPTIONS: Readonly<Record<string, CommandOption>> = {
   store: STORE_OPTION,
   url: { type: "string", value: "URL", about: "address of a sidecar, in place of --store" },
 };
 
-/** Opens the job that the options name. */
+/** Options that say which job, and where it is. */
+export const TARGET_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  job: JOB_OPTION,
+  ...PLACE_OPTIONS,
+};
+
+/** The same for a command that owns the job while it runs. */
+export const OWN_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  ...TARGET_OPTIONS,
+  "take-over": TAKE_OVER_OPTION,
+};
+
+/** Opens the job that the options name, to be written to. */
 export async function openTarget(context: CommandContext, openFor: OpenFor): Promise<Target> {
-  const { options } = context;
-  const job = options.required("job");
-  const url = options.text("url");
+  const job = context.options.required("job");
+  const url = urlOf(context);
   if (url === undefined) return await openLocalTarget(context, job, openFor);
-  for (const name of ["store", "take-over"]) {
-    if (!options.flag(name)) continue;
-    throw new UsageError(`Cannot use --${name} with --url: name a folder or a sidecar`);
-  }
   return await openRemoteTarget(context.io, url, job, openFor);
+}
+
+/** Opens the store that the options name, to be read beside its owner. */
+export async function openReadStore(context: CommandContext): Promise<ReadStore> {
+  const url = urlOf(context);
+  if (url === undefined) return await openLocalStore(context);
+  return openRemoteStore(context.io, url);
+}
+
+/** The sidecar's address, if there is to be one. */
+function urlOf({ options }: CommandContext): string | undefined {
+  const url = options.text("url");
+  const excluded = ["store", "take-over"].find((name) => options.flag(name));
+  if (url !== undefined && excluded !== undefined) {
+    throw new UsageError(`Cannot use --${excluded} with --url: name a folder or a sidecar`);
+  }
+  return url;
 }

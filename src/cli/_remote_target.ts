@@ -1,16 +1,32 @@
-/** A job in a sidecar's store. */
+/** A job in a sidecar's store, and that store. */
 import { isNotTaken, TidemarkClient } from "../client/client.ts";
 import { TidemarkError } from "../engine/errors.ts";
 import type {
   AppendResult,
+  At,
+  CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CollectionOptions,
+  CollectionReport,
   EncodedChanges,
+  JobUsage,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
+  VerifyOptions,
+  VerifyReport,
 } from "../engine/types.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
-import type { AppendPlace, OpenFor, RestoreWish, Target, TargetRestore } from "./_target.ts";
+import type {
+  AppendPlace,
+  OpenFor,
+  ReadStore,
+  ReadTarget,
+  RestoreWish,
+  Target,
+  TargetRestore,
+} from "./_target.ts";
 import { UsageError } from "./_usage_error.ts";
 
 const RETRY_DELAY_MS = 1000;
@@ -27,6 +43,11 @@ export async function openRemoteTarget(
   const client = clientOf(io, url);
   if (openFor === "append") await client.createJob(job);
   return new RemoteTarget(io, client, job);
+}
+
+/** The store of a sidecar. */
+export function openRemoteStore(io: CliIo, url: string): ReadStore {
+  return new RemoteStore(clientOf(io, url));
 }
 
 function clientOf(io: CliIo, url: string): TidemarkClient {
@@ -69,8 +90,60 @@ class RemoteTarget implements Target {
     return this.client.resume(this.job, options);
   }
 
+  collect(options: CollectionOptions): Promise<CollectionReport> {
+    return this.client.collect(this.job, options);
+  }
+
+  pin(uuid: string, reason: string | undefined): Promise<unknown> {
+    return this.client.pin(this.job, uuid, reason);
+  }
+
+  unpin(uuid: string): Promise<unknown> {
+    return this.client.unpin(this.job, uuid);
+  }
+
+  async retention(): Promise<RetentionPolicy> {
+    return (await this.client.job(this.job)).retention;
+  }
+
+  async setRetention(retention: RetentionPolicy): Promise<void> {
+    await this.client.createJob(this.job, { retention });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+class RemoteStore implements ReadStore {
+  constructor(readonly client: TidemarkClient) {}
+
+  jobs(): Promise<string[]> {
+    return this.client.jobs();
+  }
+
+  reader(job: string): Promise<ReadTarget> {
+    return Promise.resolve(new RemoteReader(this.client, job));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+class RemoteReader implements ReadTarget {
+  constructor(readonly client: TidemarkClient, readonly job: string) {}
+
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore> {
     return this.client.restore(this.job, writer, wish);
+  }
+
+  checkpointDetails(at: At): Promise<CheckpointDetails> {
+    return this.client.checkpointDetails(this.job, at);
+  }
+
+  usage(): Promise<JobUsage> {
+    return this.client.usage(this.job);
+  }
+
+  verify(options: VerifyOptions): Promise<VerifyReport> {
+    return this.client.verify(this.job, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

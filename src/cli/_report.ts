@@ -30,6 +30,12 @@ export class Report {
     this.#io.writeError(`${text}\n`);
   }
 
+  /** A question, on stderr; the answer is typed behind it. */
+  ask(question: string): void {
+    this.endProgress();
+    this.#io.writeError(`${question} `);
+  }
+
   /** How far a long work is, where a person watches; `text` is asked for a few times a second. */
   progress(text: () => string): void {
     if (!this.#io.isErrorTerminal || this.isJson) return;

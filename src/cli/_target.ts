@@ -1,13 +1,21 @@
 /** What a command works on: a job in a store of this machine, or in a sidecar's. */
 import type {
   AppendResult,
+  At,
+  CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
+  CollectionOptions,
+  CollectionReport,
   EncodedChanges,
+  JobUsage,
   KeyGroupRange,
   RestoreTrailer,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
+  VerifyOptions,
+  VerifyReport,
 } from "../engine/types.ts";
 
 /** Where an append belongs. */
@@ -22,6 +30,7 @@ export interface RestoreWish {
   readonly at?: string;
   readonly from?: number;
   readonly keyGroups?: KeyGroupRange;
+  readonly fallback?: boolean;
 }
 
 /** A restore under way. */
@@ -31,14 +40,32 @@ export interface TargetRestore {
   readonly trailer: Promise<RestoreTrailer>;
 }
 
-/** How a command opens its job: `append` makes what is missing. */
-export type OpenFor = "append" | "own" | "read";
+/** Whether a command makes what is missing. */
+export type OpenFor = "append" | "own";
 
-/** A job, here or elsewhere. */
+/** A job, here or elsewhere, to be written to. */
 export interface Target extends AsyncDisposable {
   /** Appends at a writer; waits while there is no room, and until the changes are durable. */
   append(writer: string, changes: EncodedChanges, place: AppendPlace): Promise<AppendResult>;
   checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata>;
   resume(options: ResumeOptions): Promise<ResumeResult>;
+  collect(options: CollectionOptions): Promise<CollectionReport>;
+  pin(uuid: string, reason: string | undefined): Promise<unknown>;
+  unpin(uuid: string): Promise<unknown>;
+  retention(): Promise<RetentionPolicy>;
+  setRetention(policy: RetentionPolicy): Promise<void>;
+}
+
+/** A job, here or elsewhere, to be read: beside whoever owns it. */
+export interface ReadTarget extends AsyncDisposable {
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore>;
+  checkpointDetails(at: At): Promise<CheckpointDetails>;
+  usage(): Promise<JobUsage>;
+  verify(options: VerifyOptions): Promise<VerifyReport>;
+}
+
+/** A store, here or at a sidecar, to be read. */
+export interface ReadStore extends AsyncDisposable {
+  jobs(): Promise<string[]>;
+  reader(job: string): Promise<ReadTarget>;
 }

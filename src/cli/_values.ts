@@ -1,9 +1,18 @@
 /** Values of options, checked. */
 import type { KeyGroupRange } from "../engine/types.ts";
-import type { ParsedOptions } from "./command.ts";
+import type { Command, ParsedOptions } from "./command.ts";
 import { UsageError } from "./_usage_error.ts";
 
 const U64_MAX = 2n ** 64n - 1n;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const MS_OF_UNIT: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
+};
 
 /** A whole number from 0 to 2^53 - 1. */
 export function countOption(options: ParsedOptions, name: string): number | undefined {
@@ -59,7 +68,7 @@ export function jsonOption(options: ParsedOptions, name: string): unknown {
 export function atOption(options: ParsedOptions): string | undefined {
   const text = options.text("at")?.toLowerCase();
   if (text === undefined || text === "latest" || text === "tail") return text;
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)) return text;
+  if (UUID.test(text)) return text;
   throw new UsageError(`Cannot use --at ${text}: wants latest, tail, or a checkpoint's uuid`);
 }
 
@@ -70,4 +79,42 @@ export function keyGroupsOption(options: ParsedOptions): KeyGroupRange | undefin
   const [, from, to] = /^(-1|[0-9]{1,10})-(-1|[0-9]{1,10})$/.exec(text) ?? [];
   if (from !== undefined && Number(from) <= Number(to)) return [Number(from), Number(to)];
   throw new UsageError(`Cannot use --key-groups ${text}: wants a range such as 0-127`);
+}
+
+/** The argument that names a checkpoint. */
+export const UUID_POSITIONAL: Command["positional"] = {
+  name: "UUID",
+  about: "the checkpoint; ls lists them",
+  isRequired: true,
+};
+
+/** A checkpoint's uuid. */
+export function parseUuid(what: string, text: string): string {
+  const uuid = text.trim().toLowerCase();
+  if (UUID.test(uuid)) return uuid;
+  throw new UsageError(`Cannot use ${what} ${text}: wants a checkpoint's uuid`);
+}
+
+/** Uuids of checkpoints, with commas between them. */
+export function uuidListOption(options: ParsedOptions, name: string): string[] | undefined {
+  return options.text(name)?.split(",").map((part) => parseUuid(`--${name}`, part));
+}
+
+/** A time such as `36h`, in milliseconds. */
+export function durationOption(options: ParsedOptions, name: string): number | undefined {
+  const text = options.text(name);
+  if (text === undefined) return undefined;
+  const [, count, unit] = /^([0-9]+)(ms|s|m|h|d|w)$/.exec(text) ?? [];
+  const ms = Number(count) * MS_OF_UNIT[unit];
+  if (Number.isSafeInteger(ms)) return ms;
+  throw new UsageError(
+    `Cannot use --${name} ${text}: wants a time such as 90s, 15m, 36h, 7d or 2w`,
+  );
+}
+
+/** Milliseconds as {@link durationOption} reads them, in the largest unit that fits. */
+export function formatDuration(ms: number): string {
+  const units = Object.entries(MS_OF_UNIT).reverse();
+  const [unit, size] = units.find(([, size]) => ms > 0 && ms % size === 0) ?? ["ms", 1];
+  return `${ms / size}${unit}`;
 }

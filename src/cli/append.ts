@@ -4,12 +4,11 @@
  */
 import type { AppendResult, EncodedChanges } from "../engine/types.ts";
 import { CHANGE_FORMATS, readChanges } from "./_input.ts";
-import { openTarget, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
+import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount, type Report } from "./_report.ts";
 import type { AppendPlace, Target } from "./_target.ts";
 import { StopRequest } from "./_stop_request.ts";
 import { choiceOption, countOption } from "./_values.ts";
-import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
 
@@ -22,8 +21,7 @@ export const APPEND: Command = {
   about: "Append changes to a writer, acknowledged when they are durable",
   positional: { name: "FILE", about: "file to read; - or none reads stdin", isRequired: false },
   options: {
-    ...TARGET_OPTIONS,
-    "take-over": TAKE_OVER_OPTION,
+    ...OWN_OPTIONS,
     writer: WRITER_OPTION,
     format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
     offset: {

@@ -2,10 +2,9 @@
  * `checkpoint`: makes a checkpoint of a job.
  * @module
  */
-import { openTarget, TARGET_OPTIONS } from "./_open_target.ts";
+import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
 import { formatBytes } from "./_report.ts";
 import { jsonOption, u64Option } from "./_values.ts";
-import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -14,8 +13,7 @@ export const CHECKPOINT: Command = {
   name: "checkpoint",
   about: "Make a checkpoint of where every writer stands",
   options: {
-    ...TARGET_OPTIONS,
-    "take-over": TAKE_OVER_OPTION,
+    ...OWN_OPTIONS,
     identifier: { type: "string", value: "NAME", about: "a name for people" },
     steps: { type: "string", value: "N", about: "steps that the pipeline has made" },
     "processed-records": { type: "string", value: "N", about: "records that it has processed" },

@@ -17,12 +17,18 @@ import { UsageError } from "./_usage_error.ts";
 import { APPEND } from "./append.ts";
 import { CHECKPOINT } from "./checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
+import { DU } from "./du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
+import { GC } from "./gc.ts";
 import { INSPECT } from "./inspect.ts";
 import { LS } from "./ls.ts";
+import { PIN } from "./pin.ts";
 import { RESTORE } from "./restore.ts";
 import { RESUME } from "./resume.ts";
+import { RETENTION } from "./retention.ts";
 import { SERVE } from "./serve.ts";
+import { SHOW } from "./show.ts";
+import { UNPIN } from "./unpin.ts";
 import { VERIFY } from "./verify.ts";
 
 /** Every command, in the order of the help. */
@@ -31,10 +37,16 @@ export const COMMANDS: readonly Command[] = [
   APPEND,
   CHECKPOINT,
   LS,
+  SHOW,
   RESTORE,
   RESUME,
-  INSPECT,
   VERIFY,
+  DU,
+  RETENTION,
+  PIN,
+  UNPIN,
+  GC,
+  INSPECT,
 ];
 
 /**

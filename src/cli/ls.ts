@@ -5,6 +5,7 @@
 import type { CheckpointMetadata, Store, WriterPosition } from "../engine/types.ts";
 import { JOB_OPTION } from "./_open_target.ts";
 import { formatBytes, formatTable } from "./_report.ts";
+import { checkpointStates } from "./_checkpoint_states.ts";
 import { openNamedStore, STORE_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
@@ -14,6 +15,7 @@ export const LS: Command = {
   name: "ls",
   about: "List the jobs of a store, or a job's checkpoints and writers",
   options: { job: { ...JOB_OPTION, isRequired: false }, store: STORE_OPTION },
+  notes: ["Reads a folder only; GET /v1/jobs of a sidecar answers the same."],
   run,
 };
 
@@ -48,7 +50,7 @@ function checkpointTable(checkpoints: readonly CheckpointMetadata[]): string {
     new Date(checkpoint.createdAtMs).toISOString(),
     String(checkpoint.run),
     formatBytes(checkpoint.size),
-    checkpoint.isHead ? "head" : checkpoint.isAbandoned ? "abandoned" : "",
+    checkpointStates(checkpoint),
     checkpoint.identifier ?? "",
   ]);
   return formatTable([["CHECKPOINT", "CREATED", "RUN", "SIZE", "STATE", "IDENTIFIER"], ...rows]);

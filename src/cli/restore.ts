@@ -7,7 +7,7 @@ import { MIB } from "../engine/limits.ts";
 import type { RestoreTrailer } from "../engine/types.ts";
 import { cutChanges } from "../http/change_pieces.ts";
 import { CHANGE_FORMATS, type ChangeFormat } from "./_input.ts";
-import { openTarget, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
+import { FALLBACK_OPTION, openReadStore, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount } from "./_report.ts";
 import type { TargetRestore } from "./_target.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "./_values.ts";
@@ -30,6 +30,7 @@ export const RESTORE: Command = {
     at: { type: "string", value: "AT", about: "latest (default), tail, or a checkpoint's uuid" },
     from: { type: "string", value: "N", about: "first offset" },
     "key-groups": { type: "string", value: "A-B", about: "key groups to restore (all)" },
+    fallback: FALLBACK_OPTION,
     format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
     output: {
       type: "string",
@@ -52,11 +53,13 @@ async function run(context: CommandContext): Promise<number> {
     at: atOption(options),
     from: countOption(options, "from"),
     keyGroups: keyGroupsOption(options),
+    fallback: options.flag("fallback") || undefined,
   };
   const output = options.text("output") ?? "-";
   const [job, writer] = [options.required("job"), options.required("writer")];
-  await using target = await openTarget(context, "read");
-  const restore = await target.restore(writer, wish);
+  await using store = await openReadStore(context);
+  await using reader = await store.reader(job);
+  const restore = await reader.restore(writer, wish);
   const trailer = output === "-"
     ? await copy(context, restore, format, (bytes) => context.io.writeOutput(bytes))
     : await copyToFile(context, restore, format, output);

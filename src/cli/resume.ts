@@ -2,10 +2,9 @@
  * `resume`: rewinds a job to where its pipeline starts again.
  * @module
  */
-import { openTarget, TARGET_OPTIONS } from "./_open_target.ts";
+import { FALLBACK_OPTION, openTarget, OWN_OPTIONS } from "./_open_target.ts";
 import { formatTable } from "./_report.ts";
 import { atOption, u64ListOption } from "./_values.ts";
-import { TAKE_OVER_OPTION } from "./_store.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -14,14 +13,14 @@ export const RESUME: Command = {
   name: "resume",
   about: "Rewind a job to a checkpoint; answers where its pipeline starts again",
   options: {
-    ...TARGET_OPTIONS,
-    "take-over": TAKE_OVER_OPTION,
+    ...OWN_OPTIONS,
     at: { type: "string", value: "AT", about: "latest (default), tail, or a checkpoint's uuid" },
     "accept-fingerprints": {
       type: "string",
       value: "N,N",
       about: "fingerprints that the checkpoint may have besides the job's",
     },
+    fallback: FALLBACK_OPTION,
   },
   notes: ["Appends of earlier runs are refused from then on."],
   run,
@@ -32,7 +31,11 @@ async function run(context: CommandContext): Promise<number> {
   const at = atOption(options);
   const acceptFingerprints = u64ListOption(options, "accept-fingerprints");
   await using target = await openTarget(context, "own");
-  const result = await target.resume({ at, acceptFingerprints });
+  const result = await target.resume({
+    at,
+    acceptFingerprints,
+    fallback: options.flag("fallback") || undefined,
+  });
   const from = result.checkpoint === undefined ? "nothing" : `checkpoint ${result.checkpoint.uuid}`;
   const rows = result.writers.map(({ writer, nextOffset }) => [writer, String(nextOffset)]);
   const text = [

@@ -7,6 +7,7 @@
  */
 import process from "node:process";
 import { resolve } from "node:path";
+import { isatty } from "node:tty";
 import {
   createOutputFile,
   type InputFile,
@@ -33,6 +34,8 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether a person watches stderr. */
   readonly isErrorTerminal: boolean;
+  /** Whether a person types into stdin. */
+  readonly isInputTerminal: boolean;
   /** Standard input, piece by piece. */
   readInput(): AsyncIterable<Uint8Array>;
   /**
@@ -75,6 +78,7 @@ export function createCliIo(): CliIo {
   return {
     env: process.env,
     isErrorTerminal: process.stderr.isTTY === true,
+    isInputTerminal: isatty(0),
     readInput: readStandardInput,
     writeOutput: writeStandardOutput,
     writeError: (text) => void process.stderr.write(text),

@@ -24,6 +24,7 @@ export interface RunOptions {
   stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   env?: Record<string, string>;
   isErrorTerminal?: boolean;
+  isInputTerminal?: boolean;
   io?: Partial<CliIo>;
 }
 
@@ -37,11 +38,12 @@ export class TestIo {
   readonly exits: number[] = [];
 
   constructor(options: RunOptions = {}) {
-    const { stdin = "", env = {}, isErrorTerminal = false } = options;
+    const { stdin = "", env = {}, isErrorTerminal = false, isInputTerminal = false } = options;
     this.io = {
       ...createCliIo(),
       env,
       isErrorTerminal,
+      isInputTerminal,
       readInput: () =>
         typeof stdin === "string" || stdin instanceof Uint8Array ? once(stdin) : stdin,
       writeOutput: (bytes) => {

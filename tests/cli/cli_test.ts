@@ -9,6 +9,8 @@ import { VERSION } from "../../src/engine/version.ts";
 import { BrokenPipeError } from "../../src/runtime/cli_io.ts";
 import { run, TestIo, withFolder, withStore } from "./_run.ts";
 
+const UUID = "01a22a92-1ae8-748b-b347-2026a263a87f";
+
 describe("tidemark", () => {
   test("prints its version", async () => {
     const { code, stdout } = await run(["--version"]);
@@ -70,6 +72,14 @@ describe("tidemark", () => {
     [["resume", "--job", "j", "--take-over", "--url", "http://x"], /--take-over with --url/],
     [["resume", "--job", "j", "--url", "ftp://x"], /wants an address such as/],
     [["resume", "--job", "j", "--url", "x"], /wants an address such as/],
+    [["show", "--job", "j", "--at", "tail"], /a tail is no checkpoint/],
+    [["pin", "--job", "j"], /UUID is missing/],
+    [["unpin", "--job", "j", "latest"], /wants a checkpoint's uuid/],
+    [["retention", "--job", "j", "--max-age", "7"], /wants a time such as 90s/],
+    [["retention", "--job", "j", "--min-count", "none"], /wants a whole number/],
+    [["gc", "--job", "j"], /there is no terminal to ask at; .* --dry-run, then give --yes/],
+    [["gc", "--job", "j", "--dry-run", "--except", "1,2"], /wants a checkpoint's uuid/],
+    [["du", "--store", "s", "--url", "http://x"], /--store with --url/],
     [["serve", "--listen", "somewhere"], /wants HOST:PORT/],
     [["serve", "--listen", "127.0.0.1:65536"], /wants HOST:PORT/],
     [["serve", "--body-bytes-max", "0"], /wants at least 1/],
@@ -150,9 +160,20 @@ describe("tidemark", () => {
   test("creates nothing but by append and serve", () =>
     withFolder(async (folder) => {
       const where = ["--store", `${folder}/store`, "--job", "j"];
-      for (
-        const args of [["checkpoint"], ["resume"], ["ls"], ["verify"], ["restore", "--writer", "w"]]
-      ) {
+      const verbs = [
+        ["checkpoint"],
+        ["resume"],
+        ["ls"],
+        ["show"],
+        ["verify"],
+        ["du"],
+        ["retention", "--min-count", "1"],
+        ["pin", UUID],
+        ["unpin", UUID],
+        ["gc", "--yes"],
+        ["restore", "--writer", "w"],
+      ];
+      for (const args of verbs) {
         const { code, stderr } = await run([...args, ...where]);
         assert.equal(code, 3, stderr);
         assert.deepEqual(await readdir(folder), []);

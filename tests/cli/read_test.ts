@@ -134,7 +134,7 @@ describe("verify", () => {
   test("tells whole from damaged", () =>
     withStore(async (store) => {
       await checkpoint(store);
-      const where = ["verify", "--store", store, "--job", "j"];
+      const where = ["verify", "--store", store, "--job", "j", "--full"];
       const whole = await run(where);
       assert.equal(whole.code, 0, whole.stderr);
       assert.match(whole.stdout, /^Job j is whole: 1 checkpoint, 1 file, 3 changes/);
@@ -148,6 +148,84 @@ describe("verify", () => {
         false,
         true,
       ]);
+    }));
+});
+
+describe("verify without --full", () => {
+  test("looks only at what is there, and at sizes", () =>
+    withStore(async (store) => {
+      const older = await checkpoint(store);
+      await checkpoint(store);
+      const where = ["verify", "--store", store, "--job", "j"];
+      await change(await onlyFile(store, "jobs/j/changelog/main"), 240);
+      const whole = await run(where);
+      assert.equal(whole.code, 0, whole.stderr);
+      assert.match(whole.stdout, /^Job j has all it needs: 2 checkpoints, 1 file; --full checks/);
+      const manifest = join(store, "jobs/j/checkpoints", `${older}.json`);
+      await writeFile(manifest, (await readFile(manifest)).subarray(0, 100));
+      const cut = await run([...where, "--json"]);
+      assert.deepEqual([cut.code, cut.json.level, cut.json.ok], [8, "quick", false], cut.stderr);
+    }));
+});
+
+describe("show", () => {
+  test("shows the newest checkpoint, or another one, with all that it holds", () =>
+    withStore(async (store) => {
+      const first = await checkpoint(store, "--identifier", "noon", "--metadata", '{"line":3}');
+      const where = ["show", "--store", store, "--job", "j"];
+      const text = await run(where);
+      assert.equal(text.code, 0, text.stderr);
+      assert.match(text.stdout, new RegExp(`^Checkpoint ${first} of job j\n`));
+      for (
+        const line of [
+          / identifier +noon\n/,
+          / size +[\d.]+ KiB, shared ones included\n/,
+          / state +head\n/,
+          / metadata +\{"line":3\}\n/,
+          /\nw +3 +0 to 2147483647\n/,
+          /\njobs\/j\/changelog\/main\/.* +\d+ bytes\n$/,
+        ]
+      ) assert.match(text.stdout, line);
+      const second = await checkpoint(store);
+      const { json } = await run([...where, "--at", first.toUpperCase(), "--json"]);
+      assert.deepEqual([json.job, json.uuid, json.metadata.line], ["j", first, 3]);
+      assert.equal((await run([...where, "--json"])).json.uuid, second);
+    }));
+
+  test("finds no checkpoint where there is none", () =>
+    withStore(async (store) => {
+      const where = ["show", "--store", store, "--job", "j"];
+      assert.equal((await run(where)).code, 3);
+      const tail = await run([...where, "--at", "tail"]);
+      assert.deepEqual([tail.code, tail.stdout], [2, ""]);
+      assert.match(tail.stderr, /a tail is no checkpoint/);
+    }));
+});
+
+describe("du", () => {
+  test("counts a job by kind and by checkpoint", () =>
+    withStore(async (store) => {
+      const uuid = await checkpoint(store);
+      const where = ["du", "--store", store, "--job", "j"];
+      const text = await run(where);
+      assert.equal(text.code, 0, text.stderr);
+      assert.match(text.stdout, /^KIND +SIZE +OBJECTS\n/);
+      assert.match(text.stdout, /\nchangelog +\d+ bytes +1\n/);
+      assert.match(text.stdout, new RegExp(`\nCHECKPOINT .*\n${uuid} +.*\n$`));
+      const { json } = await run([...where, "--json"]);
+      assert.deepEqual([json.job, json.kinds.checkpoints.objects], ["j", 1]);
+      assert.equal(json.checkpoints[0].uuid, uuid);
+    }));
+
+  test("counts all jobs of a store", () =>
+    withStore(async (store) => {
+      const more = ["append", "--store", store, "--job", "k", "--writer", "w"];
+      await run(more, { stdin: "x\n" });
+      const text = await run(["du", "--store", store]);
+      assert.match(text.stdout, /^JOB .*\nj .*\nk .*\n\(all\) .*\n$/);
+      const { json } = await run(["du", "--store", store, "--json"]);
+      const sum = json.jobs.reduce((all: number, { bytes }: { bytes: number }) => all + bytes, 0);
+      assert.deepEqual([json.jobs.length, json.bytes], [2, sum]);
     }));
 });
 
@@ -203,15 +281,22 @@ describe("inspect", () => {
 test("reading verbs leave a store as it is", () =>
   withStore(async (store) => {
     await checkpoint(store);
-    const list = async () => (await readdir(store, { recursive: true })).sort();
+    // Readers hold a lease while they read; the folder of leases stays, and is empty.
+    const list = async () =>
+      (await readdir(store, { recursive: true })).filter((path) => path !== "jobs/j/readers")
+        .sort();
     const before = await list();
     const ofJob = ["--job", "j"];
-    const verbs = [["ls"], ["ls", ...ofJob], ["verify", ...ofJob], [
-      "restore",
-      ...ofJob,
-      "--writer",
-      "w",
-    ]];
+    const verbs = [
+      ["ls"],
+      ["ls", ...ofJob],
+      ["show", ...ofJob],
+      ["verify", ...ofJob],
+      ["verify", ...ofJob, "--full"],
+      ["du"],
+      ["du", ...ofJob],
+      ["restore", ...ofJob, "--writer", "w"],
+    ];
     for (const verb of verbs) assert.equal((await run([...verb, "--store", store])).code, 0);
     assert.deepEqual(await list(), before);
   }));

@@ -49,6 +49,50 @@ describe("commands with --url", () => {
       assert.equal(stale.code, 5, stale.stderr);
     }));
 
+  test("keep and remove checkpoints, and say what there is", () =>
+    withSidecar(async (options) => {
+      const of = (command: string, ...args: string[]) =>
+        run([command, ...URL_OF_J, ...args], options);
+      await run(["append", ...TO_W], { ...options, stdin: "one\n" });
+      const uuids: string[] = [];
+      for (let i = 0; i < 3; i++) uuids.push((await of("checkpoint", "--json")).json.uuid);
+      const pinned = await of("pin", uuids[0], "--reason", "why not");
+      assert.equal(pinned.stdout, `Pinned checkpoint ${uuids[0]} of job j: why not\n`);
+      const shown = await of("show", "--at", uuids[0], "--json");
+      assert.deepEqual([shown.json.pin, shown.json.fingerprint], ["why not", "0"]);
+      const set = await of("retention", "--min-count", "1", "--max-age", "7d");
+      assert.match(set.stdout, /keeps the newest 1 checkpoint, and older ones: no older than 1w\n/);
+      await of("retention", "--max-age", "none");
+      assert.match(
+        (await of("gc", "--explain", uuids[1])).stdout,
+        /goes: it is beyond the newest 1/,
+      );
+      assert.equal((await of("gc")).code, 2);
+      const done = await of("gc", "--yes", "--now", "--json");
+      assert.deepEqual(done.json.removed, [uuids[1]]);
+      await of("unpin", uuids[0]);
+      assert.match((await of("gc", "--dry-run")).stdout, new RegExp(`${uuids[0]} +goes to rest `));
+      assert.match((await of("verify")).stdout, /^Job j has all it needs: 2 checkpoints/);
+      assert.match((await of("verify", "--full")).stdout, /^Job j is whole: 2 checkpoints/);
+      assert.equal((await of("du", "--json")).json.kinds.checkpoints.objects, 2);
+      const all = await run(["du", "--url", URL_OF_J[1]], options);
+      assert.match(all.stdout, /^JOB .*\nj +.* 2\n\(all\) /);
+      for (const fallback of [[], ["--fallback"]]) {
+        assert.equal((await run(["restore", ...TO_W, ...fallback], options)).stdout, "one\n");
+        assert.equal((await of("resume", ...fallback, "--json")).json.checkpoint.uuid, uuids[2]);
+      }
+    }));
+
+  test("make no job by setting its retention", () =>
+    withSidecar(async (options) => {
+      const { code, stderr } = await run(["retention", ...URL_OF_J, "--min-count", "1"], options);
+      assert.equal(code, 3, stderr);
+      assert.equal(
+        (await run(["du", "--url", URL_OF_J[1], "--json"], options)).json.jobs.length,
+        0,
+      );
+    }));
+
   test("restore many pieces whole", () =>
     withSidecar(async (options) => {
       const lines = Array.from({ length: 30_000 }, (_, n) => `line ${n} ${"x".repeat(n % 300)}\n`);

@@ -1,0 +1,53 @@
+/** What a command that destroys asks before it does. */
+import { TidemarkError } from "../engine/errors.ts";
+import { UsageError } from "./_usage_error.ts";
+import type { CommandContext, CommandOption } from "./command.ts";
+
+/** The option that answers beforehand. */
+export const YES_OPTION: CommandOption = {
+  type: "boolean",
+  about: "do it without asking; needed where nobody can be asked",
+};
+
+/**
+ * Says no, before anything is opened, where nobody has said yes and nobody can be asked.
+ *
+ * @throws {UsageError}
+ */
+export function requireAssent(
+  { io, options }: CommandContext,
+  command: string,
+  look: string,
+): void {
+  if (options.flag("yes") || (io.isInputTerminal && io.isErrorTerminal)) return;
+  throw new UsageError(
+    `Cannot ${command}: it destroys, and there is no terminal to ask at; look at the plan with ` +
+      `${look}, then give --yes`,
+    command,
+  );
+}
+
+/**
+ * Asks, unless `--yes` has answered already.
+ *
+ * @param plan What would be done.
+ * @throws {TidemarkError} `aborted` when the answer is not yes
+ */
+export async function confirm(context: CommandContext, plan: string): Promise<void> {
+  const { io, options, report } = context;
+  if (options.flag("yes")) return;
+  report.note(plan);
+  report.ask("Do it? [y/N]");
+  if (/^(y|yes)$/i.test((await readLine(io.readInput())).trim())) return;
+  throw new TidemarkError("aborted", "Did nothing, as the answer was not yes");
+}
+
+async function readLine(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const part of input) {
+    text += decoder.decode(part, { stream: true });
+    if (text.includes("\n")) break;
+  }
+  return text.split("\n")[0];
+}

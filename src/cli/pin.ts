@@ -1,0 +1,31 @@
+/**
+ * `pin`: keeps a checkpoint.
+ * @module
+ */
+import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
+import { parseUuid, UUID_POSITIONAL } from "./_values.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { EXIT_OK } from "./exit_codes.ts";
+
+/** The command. */
+export const PIN: Command = {
+  name: "pin",
+  about: "Keep a checkpoint, whatever retention says",
+  positional: UUID_POSITIONAL,
+  options: {
+    ...OWN_OPTIONS,
+    reason: { type: "string", value: "TEXT", about: "why, for people (pinned)" },
+  },
+  run,
+};
+
+async function run(context: CommandContext): Promise<number> {
+  const { options, positionals, report } = context;
+  const job = options.required("job");
+  const uuid = parseUuid("UUID", positionals[0]);
+  const reason = options.text("reason") ?? "pinned";
+  await using target = await openTarget(context, "own");
+  await target.pin(uuid, reason);
+  await report.result(`Pinned checkpoint ${uuid} of job ${job}: ${reason}`, { job, uuid, reason });
+  return EXIT_OK;
+}

@@ -19,6 +19,7 @@ import type {
   Store,
   VerifyOptions,
   VerifyReport,
+  WriterPosition,
 } from "../engine/types.ts";
 import { openNamedStore } from "./_store.ts";
 import type {
@@ -57,6 +58,10 @@ export async function openLocalStore(context: CommandContext): Promise<ReadStore
 class LocalStore implements ReadStore {
   constructor(readonly store: Store) {}
 
+  get location(): string {
+    return this.store.location;
+  }
+
   jobs(): Promise<string[]> {
     return this.store.jobs();
   }
@@ -79,6 +84,14 @@ class LocalReader implements ReadTarget {
       // The iteration tells of a failed restore; this is the same error again.
     });
     return Promise.resolve({ pieces: bytesOf(stream.slices()), trailer: stream.trailer });
+  }
+
+  checkpoints(): Promise<CheckpointMetadata[]> {
+    return this.reader.checkpoints();
+  }
+
+  writers(): Promise<WriterPosition[]> {
+    return this.reader.writers();
   }
 
   checkpointDetails(at: At): Promise<CheckpointDetails> {

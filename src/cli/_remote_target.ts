@@ -16,6 +16,7 @@ import type {
   RetentionPolicy,
   VerifyOptions,
   VerifyReport,
+  WriterPosition,
 } from "../engine/types.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
 import type {
@@ -116,6 +117,10 @@ class RemoteTarget implements Target {
 class RemoteStore implements ReadStore {
   constructor(readonly client: TidemarkClient) {}
 
+  get location(): string {
+    return this.client.url;
+  }
+
   jobs(): Promise<string[]> {
     return this.client.jobs();
   }
@@ -132,6 +137,14 @@ class RemoteReader implements ReadTarget {
 
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore> {
     return this.client.restore(this.job, writer, wish);
+  }
+
+  checkpoints(): Promise<CheckpointMetadata[]> {
+    return this.client.checkpoints(this.job);
+  }
+
+  async writers(): Promise<readonly WriterPosition[]> {
+    return (await this.client.job(this.job)).writers;
   }
 
   checkpointDetails(at: At): Promise<CheckpointDetails> {

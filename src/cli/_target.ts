@@ -16,6 +16,7 @@ import type {
   RetentionPolicy,
   VerifyOptions,
   VerifyReport,
+  WriterPosition,
 } from "../engine/types.ts";
 
 /** Where an append belongs. */
@@ -59,6 +60,8 @@ export interface Target extends AsyncDisposable {
 /** A job, here or elsewhere, to be read: beside whoever owns it. */
 export interface ReadTarget extends AsyncDisposable {
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore>;
+  checkpoints(): Promise<CheckpointMetadata[]>;
+  writers(): Promise<readonly WriterPosition[]>;
   checkpointDetails(at: At): Promise<CheckpointDetails>;
   usage(): Promise<JobUsage>;
   verify(options: VerifyOptions): Promise<VerifyReport>;
@@ -66,6 +69,8 @@ export interface ReadTarget extends AsyncDisposable {
 
 /** A store, here or at a sidecar, to be read. */
 export interface ReadStore extends AsyncDisposable {
+  /** Where it is, for people. */
+  readonly location: string;
   jobs(): Promise<string[]>;
   reader(job: string): Promise<ReadTarget>;
 }

@@ -2,11 +2,11 @@
  * `ls`: the jobs of a store, or the checkpoints and writers of a job.
  * @module
  */
-import type { CheckpointMetadata, Store, WriterPosition } from "../engine/types.ts";
-import { JOB_OPTION } from "./_open_target.ts";
+import type { CheckpointMetadata, WriterPosition } from "../engine/types.ts";
+import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "./_open_target.ts";
 import { formatBytes, formatTable } from "./_report.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
-import { openNamedStore, STORE_OPTION } from "./_store.ts";
+import type { ReadStore } from "./_target.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -14,26 +14,25 @@ import { EXIT_OK } from "./exit_codes.ts";
 export const LS: Command = {
   name: "ls",
   about: "List the jobs of a store, or a job's checkpoints and writers",
-  options: { job: { ...JOB_OPTION, isRequired: false }, store: STORE_OPTION },
-  notes: ["Reads a folder only; GET /v1/jobs of a sidecar answers the same."],
+  options: { job: { ...JOB_OPTION, isRequired: false }, ...PLACE_OPTIONS },
   run,
 };
 
 async function run(context: CommandContext): Promise<number> {
-  await using store = await openNamedStore(context, { mode: "read", create: false });
+  await using store = await openReadStore(context);
   const job = context.options.text("job");
   if (job === undefined) await listJobs(context, store);
   else await listJob(context, store, job);
   return EXIT_OK;
 }
 
-async function listJobs({ report }: CommandContext, store: Store): Promise<void> {
+async function listJobs({ report }: CommandContext, store: ReadStore): Promise<void> {
   const jobs = await store.jobs();
   if (jobs.length === 0 && !report.isJson) return report.note(`No jobs in ${store.location}`);
   await report.result(jobs.join("\n"), { jobs: jobs.map((job) => ({ job })) });
 }
 
-async function listJob({ report }: CommandContext, store: Store, job: string): Promise<void> {
+async function listJob({ report }: CommandContext, store: ReadStore, job: string): Promise<void> {
   await using reader = await store.reader(job);
   const checkpoints = await reader.checkpoints();
   const writers = await reader.writers();

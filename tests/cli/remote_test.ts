@@ -58,6 +58,8 @@ describe("commands with --url", () => {
       for (let i = 0; i < 3; i++) uuids.push((await of("checkpoint", "--json")).json.uuid);
       const pinned = await of("pin", uuids[0], "--reason", "why not");
       assert.equal(pinned.stdout, `Pinned checkpoint ${uuids[0]} of job j: why not\n`);
+      assert.match((await of("ls")).stdout, new RegExp(`\n${uuids[0]} .* pinned\n[^]*\nw +1 +1 +`));
+      assert.equal((await run(["ls", "--url", URL_OF_J[1]], options)).stdout, "j\n");
       const shown = await of("show", "--at", uuids[0], "--json");
       assert.deepEqual([shown.json.pin, shown.json.fingerprint], ["why not", "0"]);
       const set = await of("retention", "--min-count", "1", "--max-age", "7d");

@@ -111,12 +111,22 @@ async function recover(
   );
   const uploads = beginUploads({ place, epoch, run, settings, ports, local });
   const { log, registry } = uploads;
-  for (const batch of tail.unproven) await copyBatch(backend, log, batch);
+  const copied: string[] = [];
+  for (const batch of tail.unproven) {
+    await copyBatch(backend, log, batch, ({ key }) => {
+      registry.startTracking(key, 1);
+      copied.push(key);
+    });
+  }
   const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
     { key, name, length: syncedLength, indexHash }
   ));
   await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
-  for (const { key } of copies) registry.stopTracking(key);
+  // The catalog names them from now on.
+  for (const key of copied) {
+    registry.stopTracking(key);
+    registry.release(key);
+  }
   logTorn(options, tail);
   const carried = joinFiles(filesOfHead(head), tail.files);
   await local?.sweep(keys, carried);

@@ -6,15 +6,20 @@ import { TidemarkError } from "../errors.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
 import type { StorageBackend } from "../storage/backend.ts";
-import type { ChangeFileLog } from "../upload/change_file_log.ts";
+import type { BatchPlace, ChangeFileLog } from "../upload/change_file_log.ts";
 import { ChangeFileSource } from "./change_file_source.ts";
 import type { UnprovenBatch } from "./tail.ts";
 
-/** Copies a batch, body unchanged, and makes the copy durable. */
+/**
+ * Copies a batch, body unchanged, and makes the copy durable.
+ *
+ * @param onDurable Told where the copy is, before its file may end.
+ */
 export async function copyBatch(
   backend: StorageBackend,
   log: ChangeFileLog,
   batch: UnprovenBatch,
+  onDurable?: (place: BatchPlace) => void,
 ): Promise<void> {
   const source = new ChangeFileSource(backend, batch.file.key, batch.end);
   const found = await readBatchEndingAt(source, batch.end);
@@ -30,5 +35,5 @@ export async function copyBatch(
     chunks[found.sets.indexOf(entry)].push(bytes.slice());
   }
   const sets = found.sets.map((entry, i): ChangeSet => ({ ...entry, chunks: chunks[i] }));
-  await log.appendBatch(sets);
+  await log.appendBatch(sets, undefined, onDurable);
 }

@@ -107,8 +107,13 @@ export class ChangeFileLog {
    * frame, its late success counts for nothing, and the next batch goes to a new one.
    *
    * @param signal Gives the batch up, without waiting for a call that hangs.
+   * @param onDurable Told where the batch is, before its file may end.
    */
-  async appendBatch(sets: readonly ChangeSet[], signal?: AbortSignal): Promise<BatchPlace> {
+  async appendBatch(
+    sets: readonly ChangeSet[],
+    signal?: AbortSignal,
+    onDurable?: (place: BatchPlace) => void,
+  ): Promise<BatchPlace> {
     if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
     signal?.throwIfAborted();
     const file = this.#open ??= this.#begin();
@@ -116,6 +121,7 @@ export class ChangeFileLog {
     try {
       const place = await untilAborted(this.#write(file, sets), signal);
       this.#isWriting = false;
+      onDurable?.(place);
       if (this.#isFull(file)) await this.seal();
       return place;
     } catch (error) {

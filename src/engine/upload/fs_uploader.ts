@@ -115,14 +115,16 @@ export class StateChangeFsUploader implements StateChangeUploader {
     let bodyBytes = 0;
     let storedBytes = 0;
     for (const batch of splitIntoBatches(sets)) {
-      const place = await this.#log.appendBatch(batch, signal);
+      // Counted before its file may end: one that ends without being needed goes.
+      const place = await this.#log.appendBatch(batch, signal, ({ key, batch: number }) => {
+        registry?.startTracking(key, batch.length);
+        for (const set of batch) {
+          const { sequenceNumber, byteLength } = set;
+          results.set(set, { key, batch: number, sequenceNumber, byteLength });
+        }
+      });
       bodyBytes += place.bodyBytes;
       storedBytes += place.storedBytes;
-      registry?.startTracking(place.key, batch.length);
-      for (const set of batch) {
-        const { sequenceNumber, byteLength } = set;
-        results.set(set, { key: place.key, batch: place.batch, sequenceNumber, byteLength });
-      }
     }
     metrics?.uploadSizes.record(bodyBytes);
     metrics?.uploadStoredSizes.record(storedBytes);

@@ -6,6 +6,7 @@
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import { listGenerations } from "./checkpoint/catalog_read.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
+import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
 import { hasCode, TidemarkError } from "./errors.ts";
 import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
@@ -83,6 +84,7 @@ export class OpenStore implements Store {
     marker ??= await createMarker(backend, ports);
     const local = await openLocal(options.local, marker.store, isOwn, ports);
     const store = new OpenStore(backend, settings, ports, { marker, isNew, local });
+    if (isOwn) await sweepStoreTemporaries(backend, ports);
     await store.#reserve.ensure();
     return store;
   }
@@ -278,8 +280,17 @@ async function checkEmpty(backend: StorageBackend): Promise<MarkerBody | undefin
 /** Makes an empty place a store; takes the store of whoever was quicker. */
 async function createMarker(backend: StorageBackend, ports: Ports): Promise<MarkerBody> {
   const marker = { store: newUuid(ports), createdAtMs: ports.clock.nowMs() };
-  if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
-  return decodeMarker(await backend.get(MARKER_KEY));
+  try {
+    if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
+    return decodeMarker(await backend.get(MARKER_KEY));
+  } catch (error) {
+    if (!(error instanceof TidemarkError) || error.outcome !== "unknown") throw error;
+    const found = await readMarker(backend);
+    if (found === undefined) throw error;
+    // Its name may not be on disk, whatever a later sync of the folder says: it is given once more.
+    await backend.put(MARKER_KEY, encodeMarker(found));
+    return found;
+  }
 }
 
 function storeNotFound(backend: StorageBackend): TidemarkError {

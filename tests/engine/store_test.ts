@@ -45,6 +45,32 @@ describe("OpenStore.open", () => {
     }
   });
 
+  test("does not rely on a marker whose name a failed sync may have lost", async () => {
+    const disk = new ForgettingDisk();
+    disk.addFault({
+      matches: ({ kind }) =>
+        kind === "syncDirectory" &&
+        disk.log.some((call) => call.kind === "link" && call.path.endsWith(MARKER_KEY)),
+      error: "EIO",
+      losesPending: true,
+    });
+    const { store, job } = await openJobOn(posixOn(disk));
+    await appendDurably(job, "w", "a");
+    disk.crash("power-cut");
+    const { store: again, job: found } = await openJobOn(posixOn(disk));
+    assert.equal(again.id, store.id);
+    assert.deepEqual(await restoreWriter(found, "w"), ["a"]);
+  });
+
+  test("removes what dead processes left beside the marker, after an hour", async () => {
+    const disk = new ForgettingDisk({ folders: ["/disk/store"] });
+    const left = "/disk/store/.tmp-none-01b8dac5-b400-7196-9db6-8891dba957b8";
+    await (await disk.fileSystem().open(left, "create")).close();
+    const { store } = await openEngine(posixOn(disk));
+    await store.close();
+    assert.equal(disk.fileSystem().statSync(left), undefined);
+  });
+
   test("refuses what is not empty and has no marker, and touches nothing there", async () => {
     const objects = newMemory();
     await objects.put("thesis.txt", new Uint8Array(3));

@@ -22,6 +22,9 @@ export interface FoundFile {
   readonly stat: FileStat;
 }
 
+/** Objects, temporary names, or only those that are in no folder below the prefix. */
+type WantedFiles = "objects" | "temporaries" | "temporaries here";
+
 interface Entry {
   readonly key: string;
   readonly name: string;
@@ -38,8 +41,8 @@ export class PosixWalk {
     this.#folders = folders;
   }
 
-  /** Regular files below `prefix`, in key order: the temporary ones, or all others. */
-  async *files(prefix: string, kind: "objects" | "temporaries"): AsyncGenerator<FoundFile> {
+  /** Regular files below `prefix`, in key order, of one kind. */
+  async *files(prefix: string, kind: WantedFiles): AsyncGenerator<FoundFile> {
     const folder = prefix.slice(0, -1);
     const failed = { action: "list", path: this.#folders.pathOf(folder) };
     try {
@@ -52,11 +55,13 @@ export class PosixWalk {
 
   async *#below(
     prefix: string,
-    kind: "objects" | "temporaries",
+    kind: WantedFiles,
     failed: FailedCall,
   ): AsyncGenerator<FoundFile> {
     const entries = (await this.#read(prefix, failed)).filter((entry) =>
-      entry.type === "directory" || isTemporaryName(entry.name) === (kind === "temporaries")
+      entry.type === "directory"
+        ? kind !== "temporaries here"
+        : isTemporaryName(entry.name) === (kind !== "objects")
     );
     for (let index = 0; index < entries.length;) {
       if (entries[index].type === "directory") {

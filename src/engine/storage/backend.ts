@@ -328,9 +328,10 @@ export interface StorageBackend {
    * Lists temporary names below a prefix.
    *
    * @param prefix Ends in `/`, or is empty.
+   * @param options `isShallow`: only those directly at the prefix, none in folders below it. @default {}
    * @returns The names, in no particular order.
    */
-  listTemporary(prefix: string): AsyncIterable<TemporaryInfo>;
+  listTemporary(prefix: string, options?: { isShallow?: boolean }): AsyncIterable<TemporaryInfo>;
   /**
    * Removes a temporary name; one that is gone is fine.
    *

@@ -138,8 +138,12 @@ export class PosixBackend implements StorageBackend {
     );
   }
 
-  async *listTemporary(prefix: string): AsyncGenerator<TemporaryInfo> {
-    for await (const { key, name, stat } of this.#walk.files(checkPrefix(prefix), "temporaries")) {
+  async *listTemporary(
+    prefix: string,
+    { isShallow = false }: { isShallow?: boolean } = {},
+  ): AsyncGenerator<TemporaryInfo> {
+    const kind = isShallow ? "temporaries here" : "temporaries";
+    for await (const { key, name, stat } of this.#walk.files(checkPrefix(prefix), kind)) {
       const tag = parseTemporaryTag(name);
       if (tag !== undefined) yield { key, tag, size: stat.size, modifiedMs: stat.modifiedMs };
     }

@@ -47,6 +47,9 @@ describe("PosixBackend.list", () => {
     await writeFile(`${folder.path}/empty/.tmp-`, "not one of ours");
     const backend = backendIn(folder.path);
     assert.deepEqual(await keysIn(backend, ""), []);
+    assert.deepEqual(await collect(backend.listTemporary("", { isShallow: true })), []);
+    const shallow = await collect(backend.listTemporary("empty/", { isShallow: true }));
+    assert.deepEqual(shallow.map(({ key }) => key), [`empty/.tmp-reader-${uuid}`]);
     const temporaries = await collect(backend.listTemporary("empty/"));
     assert.deepEqual(
       temporaries.map(({ key, tag, size }) => [key, tag, size]),

@@ -59,14 +59,17 @@ export interface DiskCall {
   fault?: string;
 }
 
+/** How much of a call takes effect: `none` of a sync that is skipped, `half` of a write that is cut. */
+export type CallExtent = "whole" | "half" | "none";
+
 /** Something that is to go wrong. */
 export interface DiskFault {
   /** Which calls it is about. */
   matches(call: DiskCall): boolean;
   /** An errno's name, or `crash`: this call and all after it are rejected, until {@link ForgettingDisk.crash}. */
   readonly error: string;
-  /** Whether the call takes effect nevertheless. @default "before" */
-  readonly when?: "before" | "after";
+  /** Whether the call takes effect nevertheless; `cut`: of a write, only the first half is there. @default "before" */
+  readonly when?: "before" | "after" | "cut";
   /** How many calls it is about. @default 1 */
   readonly times?: number;
   /**

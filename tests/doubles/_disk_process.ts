@@ -8,7 +8,7 @@ import type {
   FileSystemStat,
   OpenMode,
 } from "../../src/engine/port/file_system.ts";
-import { type CallKind, CrashedError, errnoError } from "./_disk_faults.ts";
+import { type CallExtent, type CallKind, CrashedError, errnoError } from "./_disk_faults.ts";
 import { type DiskNode, FileNode, type FolderNode } from "./_disk_node.ts";
 import type { ForgettingDisk } from "./forgetting_file_system.ts";
 
@@ -146,7 +146,7 @@ export class DiskProcess implements FileSystem {
   async later<T>(
     kind: CallKind,
     path: string,
-    effect: (isSkipped: boolean) => T,
+    effect: (extent: CallExtent) => T,
     lose?: () => void,
   ): Promise<T> {
     await this.#disk.delay();
@@ -157,7 +157,7 @@ export class DiskProcess implements FileSystem {
   now<T>(
     kind: CallKind,
     path: string,
-    effect: (isSkipped: boolean) => T,
+    effect: (extent: CallExtent) => T,
     lose?: () => void,
   ): T {
     if (this.#isDead) throw new CrashedError(`The process ended before ${kind} '${path}'`);
@@ -259,11 +259,12 @@ class DiskHandle implements FileHandle {
   }
 
   write(source: Uint8Array, position: number): Promise<number> {
-    return this.#later("write", () => {
+    return this.#later("write", (extent) => {
       const file = this.#file("write");
       if (!this.#isWritable) throw errnoError("EBADF", "write", this.#path);
-      const growth = Math.max(0, position + source.length - Math.max(file.size, position));
-      const count = this.#disk.admit(source.length, growth, this.#path);
+      const length = extent === "half" ? source.length >> 1 : source.length;
+      const growth = Math.max(0, position + length - Math.max(file.size, position));
+      const count = this.#disk.admit(length, growth, this.#path);
       if (count > 0) file.write(source.subarray(0, count), position);
       this.#disk.touch(file);
       return count;
@@ -312,8 +313,8 @@ class DiskHandle implements FileHandle {
 
   #sync(kind: "datasync" | "sync" | "syncDirectory"): Promise<void> {
     const node = this.#node;
-    return this.#later(kind, (isSkipped) => {
-      if (!isSkipped) node.sync();
+    return this.#later(kind, (extent) => {
+      if (extent !== "none") node.sync();
       if (this.#failuresKnown === node.failures) return;
       this.#failuresKnown = node.failures;
       throw errnoError("EIO", kind, this.#path);
@@ -325,12 +326,12 @@ class DiskHandle implements FileHandle {
 
   #later<T>(
     kind: CallKind,
-    effect: (isSkipped: boolean) => T,
+    effect: (extent: CallExtent) => T,
     lose?: () => void,
   ): Promise<T> {
-    return this.#process.later(kind, this.#path, (isSkipped) => {
+    return this.#process.later(kind, this.#path, (extent) => {
       if (!this.#isOpen) throw errnoError("EBADF", kind, this.#path);
-      return effect(isSkipped);
+      return effect(extent);
     }, lose);
   }
 

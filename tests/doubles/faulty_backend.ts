@@ -94,6 +94,8 @@ export class FaultyBackend implements StorageBackend {
   readonly location: string;
   /** Every call so far. */
   readonly log: BackendCall[] = [];
+  /** Decides about each call that no planned fault is about. @default all succeed */
+  decide: (call: BackendCall) => Pick<BackendFault, "when" | "error"> | undefined = () => undefined;
   readonly #inner: StorageBackend;
   #faults: (Plan & { readonly fault: BackendFault })[] = [];
   #holds: (Plan & { readonly gate: Promise<void>; readonly onReached: () => void })[] = [];
@@ -186,9 +188,12 @@ export class FaultyBackend implements StorageBackend {
     return this.#call("lock", key, () => this.#inner.lock(key, options));
   }
 
-  async *listTemporary(prefix: string): AsyncGenerator<TemporaryInfo> {
+  async *listTemporary(
+    prefix: string,
+    options?: { isShallow?: boolean },
+  ): AsyncGenerator<TemporaryInfo> {
     await this.#call("listTemporary", prefix, () => Promise.resolve());
-    yield* this.#inner.listTemporary(prefix);
+    yield* this.#inner.listTemporary(prefix, options);
   }
 
   deleteTemporary(key: string): Promise<void> {
@@ -212,7 +217,7 @@ export class FaultyBackend implements StorageBackend {
       held.onReached();
       await held.gate;
     }
-    const fault = take(this.#faults, call)?.fault;
+    const fault = take(this.#faults, call)?.fault ?? this.decide(call);
     if (fault === undefined) return await effect();
     const { when = "before" } = fault;
     if (when === "after") await effect();

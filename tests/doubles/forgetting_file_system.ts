@@ -19,6 +19,7 @@
 import type { Clock } from "../../src/engine/port/clock.ts";
 import type { FileSystem } from "../../src/engine/port/file_system.ts";
 import {
+  type CallExtent,
   type CallKind,
   CrashedError,
   type DiskCall,
@@ -153,18 +154,20 @@ export class ForgettingDisk {
   }
 
   /** Runs one call of a process. */
-  call<T>(kind: CallKind, path: string, effect: (isSkipped: boolean) => T, lose?: () => void): T {
+  call<T>(kind: CallKind, path: string, effect: (extent: CallExtent) => T, lose?: () => void): T {
     if (this.#isHalted) throw new CrashedError(`The disk crashed before ${kind} '${path}'`);
     const call: DiskCall = { number: ++this.#calls, kind, path };
     this.log.push(call);
     const isSkipped = SYNC_CALLS.has(kind) && this.#skips.some((matches) => matches(call));
     if (isSkipped) call.fault = "skip";
     const planned = this.#faults.find(({ fault, left }) => left > 0 && fault.matches(call));
-    if (planned === undefined) return effect(isSkipped);
+    const extent = isSkipped ? "none" : "whole";
+    if (planned === undefined) return effect(extent);
     planned.left--;
     const { error, when = "before", losesPending = false } = planned.fault;
     call.fault = error;
-    if (when === "after") effect(isSkipped);
+    if (when === "after") effect(extent);
+    if (when === "cut" && kind === "write") effect("half");
     if (losesPending) lose?.();
     if (error === "crash") {
       this.#isHalted = true;

@@ -21,6 +21,8 @@ export class Oracle {
   readonly #checkpoints = new Map<string, Line>();
   /** Checkpoints that a collection without an answer may have removed. */
   readonly #removable = new Set<string>();
+  /** What checkpoints hold that were asked for and not answered. */
+  readonly #unanswered: Line[] = [];
   #next = 0;
 
   /** Published checkpoints that were acknowledged. */
@@ -62,9 +64,27 @@ export class Oracle {
     for (const [writer, changes] of line) this.acknowledged(writer, changes.length);
   }
 
+  /** A checkpoint of this line was asked for, and not answered: it may be published. */
+  unanswered(line: Line): void {
+    this.#unanswered.push(line);
+  }
+
+  /** A checkpoint is listed that was never answered: it must hold what one was asked for. */
+  found(uuid: string, restored: Line, context: string): void {
+    const line = this.#unanswered.find((wanted) => isSame(wanted, restored));
+    assert.ok(line !== undefined, `${context}: checkpoint ${uuid} was never asked for`);
+    this.#checkpoints.set(uuid, line);
+  }
+
   /** A collection was asked for that may remove these. */
   collecting(uuids: Iterable<string>): void {
     for (const uuid of uuids) this.#removable.add(uuid);
+  }
+
+  /** Checkpoints that are not among those listed. */
+  missing(listed: readonly { readonly uuid: string }[]): string[] {
+    const uuids = new Set(listed.map(({ uuid }) => uuid));
+    return [...this.#checkpoints.keys()].filter((uuid) => !uuids.has(uuid));
   }
 
   /** A collection answered. */
@@ -108,6 +128,11 @@ export class Oracle {
 
 function copy(line: Line): Map<string, string[]> {
   return new Map([...line].map(([writer, changes]) => [writer, [...changes]]));
+}
+
+function isSame(one: Line, other: Line): boolean {
+  const lineOf = (line: Line, writer: string) => JSON.stringify(line.get(writer) ?? []);
+  return [...one.keys(), ...other.keys()].every((id) => lineOf(one, id) === lineOf(other, id));
 }
 
 function whyNot({ changes, acknowledged }: Candidate, restored: Line): string | undefined {

@@ -20,8 +20,9 @@ export class ChangeFileSource implements ByteSource {
   readonly #signal: AbortSignal | undefined;
   /** By number; the one that was asked for last stands last. */
   readonly #chunks = new Map<number, Promise<Uint8Array>>();
-  /** Where the last read began; what is read forwards is read ahead. */
+  /** Where the last read began, and its last chunk: what goes on from there is read ahead. */
   #lastFrom = Infinity;
+  #lastChunk = 0;
 
   constructor(backend: StorageBackend, key: string, size: number, signal?: AbortSignal) {
     this.#backend = backend;
@@ -33,13 +34,14 @@ export class ChangeFileSource implements ByteSource {
   async read(from: number, to: number): Promise<Uint8Array> {
     const first = Math.floor(from / CHUNK_BYTES);
     const last = Math.floor(Math.max(from, to - 1) / CHUNK_BYTES);
-    const isForwards = from >= this.#lastFrom;
+    const goesOn = from >= this.#lastFrom && first <= this.#lastChunk + 1;
     this.#lastFrom = from;
+    this.#lastChunk = last;
     // A long read would push out all that is held.
     if (last - first + 1 >= CHUNKS_MAX) return await this.#get(from, to);
     const chunks: Promise<Uint8Array>[] = [];
     for (let number = first; number <= last; number++) chunks.push(this.#chunk(number));
-    if (isForwards && (last + 1) * CHUNK_BYTES < this.size) void this.#chunk(last + 1);
+    if (goesOn && (last + 1) * CHUNK_BYTES < this.size) void this.#chunk(last + 1);
     const start = first * CHUNK_BYTES;
     if (first === last) return (await chunks[0]).subarray(from - start, to - start);
     return join(await Promise.all(chunks), from - start, to - start);

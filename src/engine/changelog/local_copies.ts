@@ -131,9 +131,11 @@ export class RestoredFile implements ByteSource {
   }
 
   async #leave(source: ChangeFileSource, error: unknown): Promise<void> {
-    // Another read may have gone over before.
     if (this.#source !== source) return;
-    this.#source = await openChangeFile(this.#place.backend, this.key, this.#part);
+    const main = await openChangeFile(this.#place.backend, this.key, this.#part);
+    // Another read may have gone over meanwhile.
+    if (this.#source !== source) return;
+    this.#source = main;
     this.#isLocal = false;
     this.#place.local!.onFallback(this.key, error);
   }

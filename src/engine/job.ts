@@ -306,7 +306,7 @@ export class OwnedJob implements Job {
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
-    return await verifyJob(this.#options.place, this.#checkpointer.newest, tail, options);
+    return await verifyJob(this.#options.place, this.#checkpointer.newest, () => tail, options);
   }
 
   close(): Promise<void> {

@@ -105,10 +105,10 @@ export class StoredJobReader implements JobReader {
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    const { lease } = await this.#lease("tail");
+    const { lease, generation } = await this.#lease("tail");
     try {
-      const tail = await this.#readTail(options.signal);
-      return await verifyJob(this.#place, await this.#newest(), tail, options);
+      const findTail = () => this.#readTail(options.signal);
+      return await verifyJob(this.#place, generation, findTail, options);
     } finally {
       await lease?.close();
     }

@@ -129,7 +129,7 @@ export class Checkpointer {
     await this.#catalog.publish((newest) => ({
       ...newest!,
       reason: "pin",
-      checkpoints: newest!.checkpoints.map((other) => other.uuid === uuid ? pinned : other),
+      checkpoints: newest!.checkpoints.map((other) => other.uuid === entry.uuid ? pinned : other),
     }));
   }
 

@@ -21,16 +21,20 @@ interface TailNeeds {
 /**
  * Verifies a job. Problems are answered, not thrown; only what keeps the whole from being read is.
  *
+ * @param findTail What the tail needs; a tail that can't be found is a problem as well.
  * @throws {TidemarkError} `storage-unavailable`, `storage-denied`
  */
 export async function verifyJob(
   place: JobPlace,
   generation: GenerationBody,
-  tail: TailNeeds,
+  findTail: () => TailNeeds | Promise<TailNeeds>,
   { level = "full", signal }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const problems: Problem[] = [];
-  const sources: RestoreSource[] = [sourceOfTail(place, tail)];
+  const sources: RestoreSource[] = [];
+  await collect(problems, place.keys.changelogPrefix, async () => {
+    sources.push(sourceOfTail(place, await findTail()));
+  });
   for (const entry of generation.checkpoints) {
     await collect(problems, entry.manifest.key, async () => {
       sources.push(sourceOfCheckpoint(place, await readManifest(place, entry.manifest)));

@@ -122,6 +122,9 @@ describe("Job.collect", () => {
     await job.pin(first, "for the audit");
     assert.equal((await job.checkpoints())[0].pin, "for the audit");
     assert.deepEqual((await job.collect(AT_ONCE)).removed, []);
+    await job.pin("latest", "the newest");
+    assert.equal((await job.checkpoints())[2].pin, "the newest");
+    await job.unpin("latest");
     await job.unpin(first);
     assert.deepEqual((await job.collect(AT_ONCE)).removed, [first]);
     await rejectsWith(job.pin(first), "checkpoint-not-found");

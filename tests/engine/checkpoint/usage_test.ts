@@ -79,4 +79,15 @@ describe("Job.verify", () => {
     await backend.delete(manifest);
     assert.equal((await job.verify({ level: "quick" })).problems.length, 2);
   });
+
+  test("beside the owner names a damaged manifest of head, and goes on", async () => {
+    const { job, backend } = await openJobOn();
+    await appendDurably(job, "w", "one");
+    await job.checkpoint();
+    const [manifest] = await keysBelow(backend, `jobs/${JOB}/checkpoints/`);
+    await rewrite(backend, manifest, flip(200));
+    const { store } = await openEngine(backend, { mode: "read" });
+    const { problems } = await (await store.reader(JOB)).verify();
+    assert.deepEqual(problems.map(({ key }) => key), [manifest]);
+  });
 });

@@ -2,6 +2,7 @@
 import { BATCH_BODY_BYTES_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
 import { readHash, readUint32, writeHash, writeUint32 } from "./_bytes.ts";
 import { cborCount, decodeCbor, encodeCbor } from "./_cbor.ts";
+import { CborWriter } from "./_cbor_writer.ts";
 import {
   END_FRAME,
   FRAME_HEAD_BYTES,
@@ -32,6 +33,8 @@ const BLOCK_ENTRY_BYTES = 12;
 const INDEX_FIXED_BYTES_MAX = FRAME_HEAD_BYTES + FRAME_TRAILER_BYTES + 1 + 38 + 9 * 9;
 const SET_NUMBERS = 10;
 
+const writer = new CborWriter();
+
 /** Most bytes that the index spends on one change set. */
 export function setEntryBytesMax(set: ChangeSetFacts): number {
   return 1 + 2 + set.writer.length + SET_NUMBERS * 9;
@@ -54,37 +57,35 @@ export function encodeIndex(batch: Omit<Batch, "indexHash" | "end">): SealedFram
     writeUint32(blocks, i * BLOCK_ENTRY_BYTES, length);
     writeHash(blocks, i * BLOCK_ENTRY_BYTES + 4, hash);
   });
-  return sealFrame(
-    INDEX_FRAME,
-    encodeCbor([
-      batch.uuid,
-      cborCount(batch.epoch),
-      cborCount(batch.number),
-      cborCount(batch.position),
-      cborCount(batch.bodyLength),
-      batch.blockBytes,
-      blocks,
-      batch.frameHash,
-      batch.previousHash,
-      batch.sets.map(encodeEntry),
-    ]),
-  );
+  writer.clear();
+  writer.array(10);
+  writer.text(batch.uuid);
+  writer.integer(batch.epoch);
+  writer.integer(batch.number);
+  writer.integer(batch.position);
+  writer.integer(batch.bodyLength);
+  writer.integer(batch.blockBytes);
+  writer.byteString(blocks);
+  writer.hash(batch.frameHash);
+  writer.hash(batch.previousHash);
+  writer.array(batch.sets.length);
+  for (const set of batch.sets) encodeEntry(set);
+  return sealFrame(INDEX_FRAME, writer.bytes);
 }
 
-function encodeEntry(set: ChangeSetEntry): unknown[] {
-  return [
-    set.writer,
-    set.keyGroups[0],
-    set.keyGroups[1],
-    cborCount(set.epoch),
-    cborCount(set.sequenceNumber),
-    cborCount(set.firstOffset),
-    cborCount(set.count),
-    set.keyGroupMin,
-    set.keyGroupMax,
-    cborCount(set.bodyOffset),
-    cborCount(set.byteLength),
-  ];
+function encodeEntry(set: ChangeSetEntry): void {
+  writer.array(1 + SET_NUMBERS);
+  writer.text(set.writer);
+  writer.integer(set.keyGroups[0]);
+  writer.integer(set.keyGroups[1]);
+  writer.integer(set.epoch);
+  writer.integer(set.sequenceNumber);
+  writer.integer(set.firstOffset);
+  writer.integer(set.count);
+  writer.integer(set.keyGroupMin);
+  writer.integer(set.keyGroupMax);
+  writer.integer(set.bodyOffset);
+  writer.integer(set.byteLength);
 }
 
 /**

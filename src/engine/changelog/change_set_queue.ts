@@ -78,18 +78,22 @@ export class ChangeSetQueue {
   /** Resolves when every set below `upTo` is durable; rejects when one of them fails. */
   whenDurable(upTo: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
+      if (signal === undefined) {
+        this.#waiters.push({ upTo, resolve, reject });
+        return;
+      }
       const abort = (): void => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        reject(signal!.reason);
+        reject(signal.reason);
       };
-      const settled = (): void => signal?.removeEventListener("abort", abort);
+      const settled = (): void => signal.removeEventListener("abort", abort);
       const waiter: Waiter = {
         upTo,
         resolve: () => (settled(), resolve()),
         reject: (error) => (settled(), reject(error)),
       };
       this.#waiters.push(waiter);
-      signal?.addEventListener("abort", abort, { once: true });
+      signal.addEventListener("abort", abort, { once: true });
     });
   }
 
@@ -119,9 +123,12 @@ export class ChangeSetQueue {
       this.#owner.onDurable(pending.set, result);
     }
     const durable = this.first?.sequenceNumber ?? Number.MAX_SAFE_INTEGER;
-    const done = this.#waiters.filter((waiter) => waiter.upTo <= durable);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.upTo > durable);
-    for (const waiter of done) waiter.resolve();
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) {
+      if (waiter.upTo <= durable) waiter.resolve();
+      else this.#waiters.push(waiter);
+    }
   }
 
   #failed(sequenceNumbers: readonly number[], error: Error): void {

@@ -322,8 +322,9 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   /** What is said of a local copy is true when it is said. */
   #withLiveCopy(result: UploadResult): UploadResult {
-    const { localKey, ...main } = result;
-    return localKey === undefined || this.#context.hasLocalCopy(localKey) ? result : main;
+    if (result.localKey === undefined || this.#context.hasLocalCopy(result.localKey)) return result;
+    const { localKey: _, ...main } = result;
+    return main;
   }
 
   /** Offset of the first change of a set at which somebody rolled over. */

@@ -151,6 +151,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   /** Uploads that may run at once. */
   readonly #runningMax: number;
   readonly #queue: UploadQueue<SchedulerTask>;
+  readonly #hasDelay: boolean;
   readonly #tasks: TaskLedger;
   /** Tasks that wait for room, and what ends the wait. */
   readonly #waiting = new Map<SchedulerTask, () => void>();
@@ -186,6 +187,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#tasks = new TaskLedger(this.#throttle, logger);
     this.#uploads = new BatchUploads(uploader, components);
     this.#runningMax = uploader.canOverlap ? executor.attemptsInFlightMax : 1;
+    this.#hasDelay = persistDelayMs > 0;
     this.#queue = new UploadQueue({
       delayMs: persistDelayMs,
       thresholdBytes: persistSizeThresholdBytes,
@@ -292,7 +294,9 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   }
 
   #enqueue(taken: SchedulerTask): void {
-    this.#queue.add(taken, taken.task.size, this.#components.clock.monotonicMs());
+    // Without a delay every moment has passed already.
+    const nowMs = this.#hasDelay ? this.#components.clock.monotonicMs() : 0;
+    this.#queue.add(taken, taken.task.size, nowMs);
     this.#arrange();
   }
 

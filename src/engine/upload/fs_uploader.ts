@@ -72,24 +72,27 @@ export class StateChangeFsUploader implements StateChangeUploader {
     { signal }: UploadOptions = {},
   ): Promise<UploadTasksResult> {
     const failed = new Map<UploadTask, Error>();
+    const written: UploadTask[] = [];
+    const sets: ChangeSet[] = [];
     for (const task of tasks) {
       const refusal = refuse(task);
-      if (refusal !== undefined) failed.set(task, refusal);
+      if (refusal !== undefined) {
+        failed.set(task, refusal);
+        continue;
+      }
+      written.push(task);
+      for (const set of task.changeSets) sets.push(set);
     }
-    const written = tasks.filter((task) => !failed.has(task));
-    const results = new Map<ChangeSet, UploadResult>();
+    const results: UploadResult[] = [];
     try {
-      await this.#write(written.flatMap((task) => task.changeSets), results, signal);
+      await this.#write(sets, results, signal);
       this.#checkOwner();
       // Nobody will hear of a result that comes too late.
       signal?.throwIfAborted();
-      const successful = new Map(
-        written.map((task) => [task, task.changeSets.map((set) => results.get(set)!)]),
-      );
-      return { successful, failed };
+      return { successful: byTask(written, results), failed };
     } catch (error) {
       // What this attempt made durable counts for nobody: whoever tries again writes it again.
-      for (const { key } of results.values()) this.#components?.registry?.release(key);
+      for (const { key } of results) this.#components?.registry?.release(key);
       throw error;
     }
   }
@@ -103,10 +106,10 @@ export class StateChangeFsUploader implements StateChangeUploader {
     await this.#log.seal();
   }
 
-  /** @param results Gets where each set is, as soon as that is durable and tracked. */
+  /** @param results Gets where each set is, in order, as soon as that is durable and tracked. */
   async #write(
     sets: readonly ChangeSet[],
-    results: Map<ChangeSet, UploadResult>,
+    results: UploadResult[],
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { clock, metrics, registry } = this.#components ?? {};
@@ -120,7 +123,7 @@ export class StateChangeFsUploader implements StateChangeUploader {
         registry?.startTracking(key, batch.length);
         for (const set of batch) {
           const { sequenceNumber, byteLength } = set;
-          results.set(set, { key, batch: number, sequenceNumber, byteLength });
+          results.push({ key, batch: number, sequenceNumber, byteLength });
         }
       });
       bodyBytes += place.bodyBytes;
@@ -130,6 +133,21 @@ export class StateChangeFsUploader implements StateChangeUploader {
     metrics?.uploadStoredSizes.record(storedBytes);
     metrics?.uploadLatencies.record(((clock?.monotonicMs() ?? 0) - startMs) / 1000);
   }
+}
+
+/** Gives each task its own of the results, which are in order of the tasks' sets. */
+function byTask(
+  tasks: readonly UploadTask[],
+  results: readonly UploadResult[],
+): Map<UploadTask, readonly UploadResult[]> {
+  const byTask = new Map<UploadTask, readonly UploadResult[]>();
+  let at = 0;
+  for (const task of tasks) {
+    const end = at + task.changeSets.length;
+    byTask.set(task, results.slice(at, end));
+    at = end;
+  }
+  return byTask;
 }
 
 /** Why a task can't be uploaded, whatever becomes of the others. */

@@ -316,6 +316,7 @@ export class UploadThrottle implements AvailabilityProvider {
   }
 
   #tellWaiters(): void {
+    if (this.#waiters.length === 0) return;
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();

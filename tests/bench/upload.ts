@@ -21,14 +21,14 @@ interface Sizes {
 const FULL: Sizes = {
   batching: { writers: 1000, batches: 250 },
   ingest: { corpusBytes: 32 * MIB, turns: 4, rounds: 40 },
-  latency: { appends: 500, turns: 200, rounds: 11 },
+  latency: { appends: 400, turns: 50, slices: 8, rounds: 11 },
 };
 /** 2 GiB in all go through. */
 const CHECK: Sizes = { ...FULL, ingest: { ...FULL.ingest, rounds: 8 } };
 const SMOKE: Sizes = {
   batching: { writers: 10, batches: 2 },
   ingest: { corpusBytes: MIB, turns: 1, rounds: 1 },
-  latency: { appends: 3, turns: 2, rounds: 1 },
+  latency: { appends: 3, turns: 2, slices: 1, rounds: 1 },
 };
 
 /** Runs the bench on this runtime; some 30 seconds within a check. */

@@ -4,15 +4,17 @@
  * @module
  */
 import { hasCode, TidemarkError } from "../errors.ts";
-import { encodeOwnerKey } from "../format/owner_key.ts";
+import { decodeOwnerKey, encodeOwnerKey } from "../format/owner_key.ts";
 import { formatCount, type JobKeys } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { PinnedKey, StorageBackend } from "../storage/backend.ts";
 import { type Reserve, withReserve } from "./reserve.ts";
 import { newUuid } from "../uuid.ts";
 
-/** How many keys in a row may be left behind, since it is not known whether they are there. */
-const UNKNOWNS_MAX = 3;
+/** How often a key is put before the answer is that its outcome is unknown. */
+const ATTEMPTS_MAX = 3;
+/** How many keys in a row may be left behind, as their names need not be on disk. */
+const LEFT_BEHIND_MAX = 2;
 
 /** What taking an epoch needs. */
 export interface OwnerKeyOptions {
@@ -52,38 +54,53 @@ export class OwnerKey {
     return (await OwnerKey.#takeKnown(this.epoch + 1, this.#options)).owner;
   }
 
-  /** Takes an epoch, or the next one where it is not known whether the key is there, durably: it is left behind. */
+  /** Takes an epoch, or the next one where the key is there and need not be on disk: it is left behind. */
   static async #takeKnown(
     epoch: number,
     options: OwnerKeyOptions,
   ): Promise<{ owner: OwnerKey | undefined; last: number }> {
     for (let last = epoch;; last++) {
-      try {
-        return { owner: await OwnerKey.#take(last, options), last };
-      } catch (error) {
-        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
-        if (!isUnknown || last - epoch === UNKNOWNS_MAX - 1) throw error;
+      const placed = await OwnerKey.#put(last, options);
+      if (placed instanceof TidemarkError) {
+        if (last - epoch === LEFT_BEHIND_MAX) throw placed;
+        continue;
       }
+      if (placed === "taken") return { owner: undefined, last };
+      const pinned = await options.backend.pin(options.keys.owner(last));
+      return { owner: new OwnerKey(options, last, pinned), last };
     }
   }
 
-  static async #take(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey | undefined> {
-    const { backend, keys, store, ports } = options;
+  /**
+   * Puts a key, again and again until it is known who has it: an epoch that is passed over while its key is absent
+   * would leave the owner before it unfenced.
+   *
+   * @returns The error that was met, when the key is there and its name need not be on disk.
+   */
+  static async #put(
+    epoch: number,
+    { backend, keys, store, ports, reserve }: OwnerKeyOptions,
+  ): Promise<"created" | "taken" | TidemarkError> {
     const key = keys.owner(epoch);
-    const body = encodeOwnerKey({
-      key,
-      store,
-      job: keys.job,
-      number: epoch,
-      writeId: newUuid(ports),
-      createdAtMs: ports.clock.nowMs(),
-    });
-    const result = await withReserve(
-      options.reserve,
-      () => backend.putIfAbsent(key, body, { tag: formatCount(epoch) }),
-    );
-    if (result === "exists") return undefined;
-    return new OwnerKey(options, epoch, await backend.pin(key));
+    const writeId = newUuid(ports);
+    const createdAtMs = ports.clock.nowMs();
+    const body = { key, store, job: keys.job, number: epoch, writeId, createdAtMs };
+    const bytes = encodeOwnerKey(body);
+    const put = () => backend.putIfAbsent(key, bytes, { tag: formatCount(epoch) });
+    let doubt: TidemarkError | undefined;
+    for (let attempt = 1;; attempt++) {
+      try {
+        if (await withReserve(reserve, put) === "created") return "created";
+      } catch (error) {
+        const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+        if (!isUnknown || attempt === ATTEMPTS_MAX) throw error;
+        doubt = error;
+        continue;
+      }
+      if (doubt === undefined) return "taken";
+      const found = decodeOwnerKey(key, await backend.get(key), { store, job: keys.job });
+      return found.writeId === writeId ? doubt : "taken";
+    }
   }
 
   /** @throws {TidemarkError} `fenced` when the job has another owner. */

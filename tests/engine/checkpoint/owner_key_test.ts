@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fenced, isFenced, OwnerKey } from "../../../src/engine/checkpoint/owner_key.ts";
+import { TidemarkError } from "../../../src/engine/errors.ts";
 import { decodeOwnerKey } from "../../../src/engine/format/owner_key.ts";
 import { keysBelow, rejectsWith, throwsWith } from "../_engine.ts";
 import { newPlace, type PlaceBench } from "./_place.ts";
@@ -51,17 +52,37 @@ describe("OwnerKey", () => {
     throwsWith(() => owner.check(), "fenced");
   });
 
-  test("leaves a key behind of which it is not known whether it is there", async () => {
+  test("leaves a key behind that is there, and need not be on disk", async () => {
     const bench = newPlace();
     bench.backend.fail({ kind: "putIfAbsent", when: "after", times: 2 });
     const owner = await takeFrom(bench, 1);
-    assert.equal(owner.epoch, 3);
+    assert.equal(owner.epoch, 2);
     owner.check();
   });
 
-  test("gives up after three keys of that kind, and says that the outcome is unknown", async () => {
+  test("passes over no epoch whose key is absent, so that the owner before it is fenced", async () => {
+    const bench = newPlace();
+    const first = await takeFrom(bench, 1);
+    const error = new TidemarkError("storage-unavailable", "lost", { outcome: "unknown" });
+    bench.backend.fail({ kind: "putIfAbsent", when: "before", error, times: 2 });
+    assert.equal((await takeFrom(bench, 2)).epoch, 2);
+    throwsWith(() => first.check(), "fenced");
+  });
+
+  test("gives up after three attempts, and says that the outcome is unknown", async () => {
     const bench = newPlace();
     bench.backend.fail({ kind: "putIfAbsent", when: "after", times: 3 });
+    const error = await rejectsWith(takeFrom(bench, 1), "storage-unavailable");
+    assert.equal(error.outcome, "unknown");
+    assert.equal((await takeFrom(bench, 1)).epoch, 2);
+  });
+
+  test("gives up after three keys whose names need not be on disk", async () => {
+    const bench = newPlace();
+    for (const epoch of [1, 2, 3]) {
+      const key = new RegExp(bench.keys.owner(epoch));
+      bench.backend.fail({ kind: "putIfAbsent", key, when: "after" });
+    }
     const error = await rejectsWith(takeFrom(bench, 1), "storage-unavailable");
     assert.equal(error.outcome, "unknown");
     assert.equal((await takeFrom(bench, 1)).epoch, 4);

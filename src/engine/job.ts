@@ -322,7 +322,7 @@ export class OwnedJob implements Job {
     const run = this.#run;
     const failures: unknown[] = [];
     const steps = [
-      () => run.isRunning ? this.#flush(run) : undefined,
+      () => run.isRunning ? this.#flush(run) : run.checkNothingLost(),
       () => run.end(jobIsClosed(this.id)),
       () => run.log.close(),
       () => this.#options.local?.close(),

@@ -8,7 +8,7 @@ import type { OwnerKey } from "./checkpoint/owner_key.ts";
 import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
 import { ChangelogWriter } from "./changelog/writer.ts";
 import type { WriterContext } from "./changelog/writer_context.ts";
-import { TidemarkError } from "./errors.ts";
+import { hasCode, TidemarkError } from "./errors.ts";
 import type { JobUploads } from "./job_uploads.ts";
 import { KEY_GROUP_MAX } from "./limits.ts";
 import { checkName } from "./paths.ts";
@@ -143,6 +143,18 @@ export class JobRun implements WriterContext {
 
   checkUsable(): void {
     if (this.#ended !== undefined) throw this.#ended;
+  }
+
+  /**
+   * @throws What ended the run, when something that was appended is not durable, and nobody was told: an owner that
+   * was overtaken, and a resume that failed, say so themselves.
+   */
+  checkNothingLost(): void {
+    const ended = this.#ended;
+    if (ended === undefined || hasCode(ended, "fenced") || hasCode(ended, "closed")) return;
+    if (this.writers.some(({ durableOffset, nextOffset }) => durableOffset < nextOffset)) {
+      throw ended;
+    }
   }
 
   checkOwner(): void {

@@ -5,6 +5,7 @@ import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
 import { posixOn } from "../doubles/posix_on_double.ts";
 import {
   append,
+  appendDurably,
   bytesOf,
   CHANGE_FILE,
   changeFiles,
@@ -109,6 +110,19 @@ describe("Job.close", () => {
     await assert.rejects(job.close());
     assert.deepEqual(backend.keysOf("closePin"), backend.keysOf("pin"));
     const again = await store.job(JOB);
+    assert.deepEqual(await restoreWriter(again, "w"), ["a"]);
+  });
+
+  test("tells of what was appended and is not durable when the run had ended before", async () => {
+    const disk = new ForgettingDisk();
+    const { job, store } = await openJobOn(posixOn(disk));
+    await appendDurably(job, "w", "a");
+    append(job, "w", "b");
+    // Whether there is another owner can't be told: the run ends.
+    disk.addFault({ matches: ({ path }) => path.endsWith("2.json"), error: "EIO" });
+    await rejectsWith(job.collect(), "storage-unavailable");
+    await rejectsWith(store.close(), "storage-unavailable");
+    const { job: again } = await openJobOn(posixOn(disk), {}, { takeOver: true });
     assert.deepEqual(await restoreWriter(again, "w"), ["a"]);
   });
 

@@ -37,6 +37,7 @@ export function beginUploads(options: JobUploadsOptions): JobUploads {
   // The collection finds by itself what nobody needs any more.
   const deleter: Deleter = {
     discard(keys) {
+      log.forget(keys);
       ports.logger.log("debug", "Nobody needs these files", { keys });
       local?.discard(keys);
     },

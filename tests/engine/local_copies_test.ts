@@ -255,6 +255,24 @@ describe("local copies", () => {
     assert.deepEqual(await restoreWriter(job, "w", "latest"), ["a", "b"]);
   });
 
+  test("stay when their sets are materialised during the checkpoint that needs them", async () => {
+    const places = newPlaces();
+    const { job, main } = await openLocalJob(places, SMALL);
+    const writer = job.writer("w");
+    await appendDurably(job, "w", "a");
+    const held = main.hold({ kind: "putIfAbsent", key: MANIFEST });
+    const checkpointing = job.checkpoint();
+    await held.reached;
+    writer.truncate(writer.nextSequenceNumber());
+    held.release();
+    await checkpointing;
+    assert.deepEqual(await copies(places), await changeFiles(places.main));
+    assert.equal((await copies(places)).length, 1);
+    assert.deepEqual(await restoreWriter(job, "w", "latest"), ["a"]);
+    await job.checkpoint();
+    assert.deepEqual(await copies(places), []);
+  });
+
   test("of files begun during a checkpoint stay, since the tail needs them", async () => {
     const places = newPlaces();
     const { job, main } = await openLocalJob(places, SMALL);

@@ -102,7 +102,9 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   get durableEnd(): WriterEnd {
     const { id: writer, keyGroups, durableSequenceNumber: sequenceNumber, durableOffset } = this;
     const closed = this.#closedAt?.end;
-    if (closed !== undefined && closed.sequenceNumber <= sequenceNumber) return closed;
+    if (closed !== undefined && closed.sequenceNumber <= sequenceNumber) {
+      return { ...closed, base: this.#base };
+    }
     return { writer, keyGroups, sequenceNumber, nextOffset: durableOffset, base: this.#base };
   }
 
@@ -212,6 +214,8 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   confirm(end: WriterEnd): void {
     const { registry } = this.#context;
     const base = end.base?.sequenceNumber ?? 0;
+    this.#base = end.base ?? this.#base;
+    if (end.isClosed === true) this.#endConfirmed = end.sequenceNumber;
     for (const [sequenceNumber, { key }] of this.#uploaded) {
       const isInCheckpoint = sequenceNumber < end.sequenceNumber;
       if (!isInCheckpoint && end.isClosed !== true) continue;

@@ -97,9 +97,14 @@ export class ChangeFileLog {
     return this.#isWriting;
   }
 
-  /** The epoch's files that hold something durable, oldest first. */
+  /** The epoch's files that hold something durable and are not forgotten, oldest first. */
   get files(): readonly LogFile[] {
     return [...this.#files.values()];
+  }
+
+  /** Leaves files out from now on: nobody needs what is in them. */
+  forget(keys: readonly string[]): void {
+    for (const key of keys) this.#files.delete(key);
   }
 
   /**

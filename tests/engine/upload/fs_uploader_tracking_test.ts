@@ -139,7 +139,7 @@ describe("StateChangeFsUploader counts", () => {
   });
 });
 
-describe("a log's followers", () => {
+describe("a log and its followers", () => {
   test("get the very bytes of each file, in order, and its end once", async () => {
     const ports = new Surroundings();
     const backend = new FaultyBackend(newMemory());
@@ -179,6 +179,15 @@ describe("a log's followers", () => {
     const cut = [...await backend.get(keys[1])];
     assert.deepEqual(followed.get(keys[1])!.bytes.slice(0, cut.length), cut);
     assert.deepEqual([...followed.values()].map(({ ends }) => ends), [1, 1, 1]);
+  });
+
+  test("say which files count no more, when nobody needs what is in them", async () => {
+    const { log } = newBench();
+    const { key } = await log.appendBatch([setOf(0)]);
+    await log.seal();
+    const { key: next } = await log.appendBatch([setOf(1)]);
+    log.forget([key, "another"]);
+    assert.deepEqual(log.files.map((file) => file.key), [next]);
   });
 
   test("say which change sets a file holds, by writer", async () => {

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { CrashMode } from "../doubles/forgetting_file_system.ts";
 import type { Ground } from "./_ground.ts";
-import { leaksIn } from "./_leaks.ts";
+import { leaksIn } from "./leaks.ts";
 import { openStoreOn } from "./_life.ts";
 import type { Oracle } from "./_oracle.ts";
 import { JOB, restoreAll, WRITERS } from "./_scenario.ts";

@@ -26,7 +26,7 @@ interface WithFiles {
 type Objects = ReadonlyMap<string, Uint8Array>;
 
 /** The second line of a small fact. */
-function bodyOf<Body>(objects: Objects, key: string): Body {
+export function bodyOf<Body>(objects: Objects, key: string): Body {
   const bytes = objects.get(key);
   if (bytes === undefined) throw new Error(`${key} is named, and not there`);
   return JSON.parse(new TextDecoder().decode(bytes).split("\n")[1]) as Body;

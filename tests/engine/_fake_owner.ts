@@ -30,6 +30,8 @@ export interface FakeCheckpoint {
 
 /** What of a checkpoint is planned. */
 export interface FakeCheckpointOptions {
+  /** Called when every writer has been rolled over. @default nothing */
+  readonly afterRollOver?: () => void;
   /** Called when everything is durable, before it is published; it fails when this throws. @default nothing */
   readonly beforePublish?: () => void | Promise<void>;
 }
@@ -120,8 +122,10 @@ export class FakeOwner implements Deleter {
   }
 
   /** Makes a checkpoint and publishes it. */
-  async checkpoint({ beforePublish }: FakeCheckpointOptions = {}): Promise<FakeCheckpoint> {
+  async checkpoint(options: FakeCheckpointOptions = {}): Promise<FakeCheckpoint> {
+    const { afterRollOver, beforePublish } = options;
     const position: CheckpointPosition = this.#run.rollOver();
+    afterRollOver?.();
     await this.#run.persistAll();
     const { files, letGo } = this.#run.filesOf(position);
     try {

@@ -178,23 +178,20 @@ describe("a change file", () => {
   });
 
   test("that a checkpoint in progress is about to name stays, whoever closes meanwhile", async () => {
-    const owner = await FakeOwner.begin({ changeFileBytesMax: 1000 });
-    await owner.persist("w", "a");
-    let from = 0;
-    const checkpoint = await owner.checkpoint({
-      async beforePublish() {
-        // In the same file as what the checkpoint needs.
-        from = owner.writer("w").nextSequenceNumber();
-        await owner.persist("w", "b");
-        owner.writer("w").truncateAndClose(from);
-        await turn();
-      },
+    const owner = await FakeOwner.begin();
+    const writer = owner.writer("w");
+    writer.append(0, bytesOf("a"));
+    const first = await owner.checkpoint({
+      // Lands in the same file as what the checkpoint needs.
+      afterRollOver: () => void writer.append(0, bytesOf("b")),
+      beforePublish: () => writer.truncateAndClose(1),
     });
-    const [{ key }] = checkpoint.files;
+    const [{ key }] = first.files;
     assert.deepEqual(await owner.files(), [key]);
-    await owner.checkpoint();
+    const second = await owner.checkpoint();
+    owner.subsume(1);
     assert.deepEqual(await owner.files(), [key]);
-    assert.deepEqual(await owner.read(checkpoint, "w"), [0, ["a"]]);
+    assert.deepEqual(await owner.read(second, "w"), [0, ["a"]]);
   });
 
   test("that is open takes the next batch, though nothing in it is needed any more", async () => {

@@ -260,6 +260,7 @@ describe("local copies", () => {
     const { job, main } = await openLocalJob(places, SMALL);
     const writer = job.writer("w");
     await appendDurably(job, "w", "a");
+    await job.checkpoint();
     const held = main.hold({ kind: "putIfAbsent", key: MANIFEST });
     const checkpointing = job.checkpoint();
     await held.reached;

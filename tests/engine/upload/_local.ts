@@ -17,6 +17,8 @@ import { RecordedTask, setOf } from "./_sets.ts";
 export interface LocalBenchOptions extends LocalMirrorOptions {
   /** Bytes that the local place may hold. @default no limit */
   readonly bytesMax?: number;
+  /** @default the setting's */
+  readonly changeFileBytesMax?: number;
 }
 
 /** A main place, a local one, and an uploader to both. */
@@ -33,7 +35,7 @@ export class LocalBench {
 
   constructor(options: LocalBenchOptions = {}) {
     const { ports, registry } = this;
-    const { bytesMax, ...mirror } = options;
+    const { bytesMax, changeFileBytesMax, ...mirror } = options;
     this.local = new FaultyBackend(newMemory(bytesMax === undefined ? {} : { bytesMax }));
     const metrics = new UploadMetrics(this.metrics, JOB);
     this.mirror = new LocalMirror({ ...ports, backend: this.local, metrics }, mirror);
@@ -43,7 +45,7 @@ export class LocalBench {
       store: newUuid(ports),
       epoch: 1,
       run: 1,
-      settings: resolveSettings({ compression: "none" }),
+      settings: resolveSettings({ compression: "none", changeFileBytesMax }),
       ports,
       followers: [registry, this.mirror],
     });

@@ -80,11 +80,15 @@ describe("a local copy that fails", () => {
   });
 
   test("only when it is closed does not count as whole", async () => {
-    const bench = new LocalBench();
-    const { key } = await bench.upload();
+    const bench = new LocalBench({ changeFileBytesMax: 1 });
+    const held = bench.local.hold({ kind: "closeAppender" });
     bench.local.fail({ kind: "closeAppender" });
-    await bench.log.seal();
-    assert.equal(await bench.mirror.holds(key), false);
+    const uploading = bench.upload();
+    await held.reached;
+    assert.equal(await hasSettled(uploading), false);
+    held.release();
+    const { key, localKey } = await uploading;
+    assert.equal(localKey, undefined);
     await bench.mirror.whenSettled();
     assert.equal(bench.mirror.has(key), false);
     assert.deepEqual(await keysBelow(bench.local), []);

@@ -50,9 +50,12 @@ describe("TaskChangelogRegistry", () => {
     registry.stopTracking("f");
     registry.release("f");
     registry.stopTracking("f");
-    registry.release("f", 2);
-    registry.stopTracking("f");
+    assert.deepEqual([...registry.trackedKeys], ["f"]);
     registry.release("f");
+    registry.stopTracking("f");
+    assert.deepEqual([...registry.trackedKeys], ["f"]);
+    registry.release("f");
+    assert.deepEqual([...registry.trackedKeys], []);
     assert.deepEqual(discarded, []);
   });
 

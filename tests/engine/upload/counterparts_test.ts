@@ -35,6 +35,28 @@ const REFERENCE: Readonly<Record<string, readonly string[]>> = {
     "testTotalAttemptsPerUpload",
     "testQueueSize",
   ],
+  TaskChangelogRegistryImplTest: [
+    "testDiscardedWhenNotUsed",
+    "testNotDiscardedIfStoppedTracking",
+  ],
+  ChangelogStateDiscardTest: [
+    "testPreEmptiveUploadDiscardedOnMaterialization",
+    "testPreEmptiveUploadDiscardedOnSubsumption",
+    "testPreEmptiveUploadNotDiscardedWithoutNotification",
+    "testPreEmptiveUploadDiscardedOnMaterializationIfCompletedLater",
+    "testPreEmptiveUploadDiscardedOnClose",
+    "testPreEmptiveUploadForMultipleBackends",
+  ],
+  FsStateChangelogWriterTest: [
+    "testFileAvailableAfterPreUpload",
+    "testFileAvailableAfterClose",
+    "testLocalFileDiscard",
+    "testLocalFileAfterMaterialize",
+    "testLocalFileAbort",
+  ],
+  FsStateChangelogStorageTest: ["testWriteAndRead"],
+  LocalChangelogRegistryTest: ["testRegistryNormal"],
+  ChangelogStreamHandleReaderWithCacheTest: ["testCloseStreamTwice"],
 };
 
 function readBeside(path: string): string {

@@ -4,6 +4,7 @@
  * @module
  */
 import { orAborted } from "./_or_aborted.ts";
+import { readFileSets } from "./changelog/file_sets.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
@@ -151,6 +152,8 @@ export class OwnedJob implements Job {
     try {
       await run.persistAll();
       run.checkUsable();
+      await run.learnCarried(position, (file) => this.#setsOf(file));
+      run.checkUsable();
       const { files, letGo } = run.filesOf(position);
       const { entry } = await this.#checkpointer.commit(options, position, files)
         .catch((error) => {
@@ -166,6 +169,21 @@ export class OwnedJob implements Job {
     } catch (error) {
       if (isFenced(error) && run.isRunning) run.end(error);
       throw error;
+    }
+  }
+
+  async #setsOf(file: NeededFile): Promise<NeededFile["sets"]> {
+    const { place, ports } = this.#options;
+    try {
+      return await readFileSets(place.backend, file, `job ${this.id}`);
+    } catch (error) {
+      if (!(error instanceof TidemarkError)) throw error;
+      ports.logger.log("warning", "Cannot tell what a change file holds: it is kept", {
+        job: this.id,
+        key: file.key,
+        error,
+      });
+      return undefined;
     }
   }
 

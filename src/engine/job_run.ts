@@ -49,7 +49,6 @@ export class JobRun implements WriterContext {
   readonly owner: OwnerKey;
   readonly run: number;
   readonly log: ChangeFileLog;
-  readonly carried: readonly NeededFile[];
   readonly throttle: UploadThrottle;
   readonly registry: TaskChangelogRegistry;
   readonly metrics: UploadMetrics;
@@ -58,6 +57,7 @@ export class JobRun implements WriterContext {
   readonly preemptivePersistBytes: number;
   readonly readStored: WriterContext["readStored"];
   readonly #job: string;
+  #carried: readonly NeededFile[];
   readonly #writers = new Map<string, ChangelogWriter>();
   readonly #clock: Clock;
   readonly #local: LocalRecovery | undefined;
@@ -73,7 +73,7 @@ export class JobRun implements WriterContext {
     this.run = options.run;
     this.log = options.uploads.log;
     this.registry = options.uploads.registry;
-    this.carried = options.carried;
+    this.#carried = options.carried;
     this.readStored = options.readStored;
     this.changeBytesMax = settings.changeBytesMax;
     this.preemptivePersistBytes = settings.preemptivePersistBytes;
@@ -215,6 +215,27 @@ export class JobRun implements WriterContext {
   }
 
   /**
+   * Learns what older files hold, where something was given up: one of which that is not known is named by every
+   * checkpoint, and so kept for ever.
+   *
+   * @param read Answers the sets of a file; undefined where they can't be read.
+   */
+  async learnCarried(
+    { writers }: CheckpointPosition,
+    read: (file: NeededFile) => Promise<NeededFile["sets"]>,
+  ): Promise<void> {
+    const isGivenUp = writers.some(({ base, isClosed }) =>
+      isClosed === true || (base?.sequenceNumber ?? 0) > 0
+    );
+    if (!isGivenUp || this.#carried.every(({ sets }) => sets !== undefined)) return;
+    const learned: NeededFile[] = [];
+    for (const file of this.#carried) {
+      learned.push({ ...file, sets: file.sets ?? await read(file) });
+    }
+    this.#carried = learned;
+  }
+
+  /**
    * Files that a checkpoint at this position names, and their hold on them: they stay until it is published or has
    * failed.
    */
@@ -255,7 +276,7 @@ export class JobRun implements WriterContext {
   /** Durable files with a change set that is wanted, and those of which it is not known what is in them. */
   #files(isWanted: (writer: string, range: SetRange) => boolean): NeededFile[] {
     const own = this.log.files.map(({ syncedLength: length, ...file }) => ({ ...file, length }));
-    return [...this.carried, ...own].filter(({ sets }) =>
+    return [...this.#carried, ...own].filter(({ sets }) =>
       sets === undefined || [...sets].some(([writer, range]) => isWanted(writer, range))
     );
   }

@@ -4,7 +4,15 @@ import type { MemoryBackend } from "../../src/engine/storage/memory_backend.ts";
 import { OpenStore } from "../../src/engine/store.ts";
 import type { Job } from "../../src/engine/types.ts";
 import { FaultyBackend } from "../doubles/faulty_backend.ts";
-import { append, AT_ONCE, CHANGE_FILE, JOB, newMemory, Surroundings } from "./_engine.ts";
+import {
+  append,
+  AT_ONCE,
+  CHANGE_FILE,
+  JOB,
+  newMemory,
+  rejectsWith,
+  Surroundings,
+} from "./_engine.ts";
 
 /** Changes of each writer, from an offset on. */
 export type Content = Readonly<Record<string, { from: number; changes: readonly string[] }>>;
@@ -65,5 +73,5 @@ async function live(job: Job, backend: FaultyBackend): Promise<void> {
   await job.writer("left").persist();
   append(job, "left", "a4, never acknowledged");
   backend.fail({ kind: "write", key: CHANGE_FILE, when: "cut" });
-  await job.writer("left").persist().catch(() => {});
+  await rejectsWith(job.writer("left").persist(), "storage-unavailable");
 }

@@ -4,6 +4,8 @@ import type { Job } from "../../src/engine/types.ts";
 import {
   append,
   appendDurably,
+  CHANGE_FILE,
+  changeFiles,
   changesOf,
   newMemory,
   openJobOn,
@@ -55,6 +57,46 @@ describe("Writer.truncate", () => {
     await appendDurably(job, "w", "e");
     assert.deepEqual(await restoredOffsets(job, "tail"), [2, 3, 4]);
     assert.deepEqual((await job.verify()).problems, []);
+  });
+
+  test("gives up files of older owners and runs as well", async () => {
+    const objects = newMemory();
+    for (let life = 0; life < 4; life++) {
+      const { job, store } = await openJobOn(objects);
+      const writer = job.writer("w");
+      writer.truncate(writer.nextSequenceNumber());
+      await appendDurably(job, "w", "more");
+      await job.checkpoint();
+      assert.equal((await job.checkpointDetails("latest")).files.length, 1, `life ${life}`);
+      await job.resume({ at: "latest" });
+      const again = job.writer("w");
+      again.truncate(again.nextSequenceNumber());
+      await appendDurably(job, "w", "and more");
+      await job.checkpoint();
+      assert.equal((await job.checkpointDetails("latest")).files.length, 1, `resume ${life}`);
+      await job.collect({ quarantineMs: 0 });
+      assert.equal((await changeFiles(objects)).length, 2, "those of two checkpoints");
+      await store.close();
+    }
+  });
+
+  test("keeps a file that can't be read, as nobody knows what is in it", async () => {
+    const objects = newMemory();
+    const one = await openJobOn(objects);
+    await appendDurably(one.job, "w", "a");
+    await one.job.checkpoint();
+    await one.store.close();
+    const { job, backend, ports } = await openJobOn(objects);
+    const writer = job.writer("w");
+    writer.truncate(writer.nextSequenceNumber());
+    append(job, "w", "b");
+    backend.fail({ kind: "get", key: CHANGE_FILE, times: Infinity });
+    await job.checkpoint();
+    backend.mend();
+    assert.equal((await job.checkpointDetails("latest")).files.length, 2);
+    assert.match(ports.logger.messages("warning").join(), /Cannot tell what a change file holds/);
+    await job.checkpoint();
+    assert.equal((await job.checkpointDetails("latest")).files.length, 1);
   });
 
   test("refuses a restore, a persist and a comparison from below it", async () => {

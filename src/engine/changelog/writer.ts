@@ -26,6 +26,7 @@ import {
   checkEncodedSizes,
   checkKeyGroup,
 } from "./_append_checks.ts";
+import { UploadedSets } from "./_uploaded_sets.ts";
 import { AppendHistory } from "./append_history.ts";
 import { ChangeSetBuilder } from "./change_set_builder.ts";
 import { ChangeSetQueue, type ChangeSetQueueOwner } from "./change_set_queue.ts";
@@ -40,7 +41,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   readonly #history = new AppendHistory();
   readonly #queue = new ChangeSetQueue(this);
   /** Durable sets that no published checkpoint owns, by sequence number: where each lies. */
-  readonly #uploaded = new Map<number, UploadResult>();
+  readonly #uploaded = new UploadedSets();
   /** Offsets of the change sets at which somebody rolled over: those that a truncation may name. */
   readonly #marks = new Map<number, number>();
   #active: ChangeSetBuilder;
@@ -216,12 +217,11 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     const base = end.base?.sequenceNumber ?? 0;
     this.#base = end.base ?? this.#base;
     if (end.isClosed === true) this.#endConfirmed = end.sequenceNumber;
-    for (const [sequenceNumber, { key }] of this.#uploaded) {
-      const isInCheckpoint = sequenceNumber < end.sequenceNumber;
-      if (!isInCheckpoint && end.isClosed !== true) continue;
-      this.#uploaded.delete(sequenceNumber);
-      if (isInCheckpoint && sequenceNumber >= base) registry.stopTracking(key);
-      registry.release(key);
+    const to = end.isClosed === true ? Infinity : end.sequenceNumber;
+    for (const { key, first, count } of this.#uploaded.takeBelow(to)) {
+      const lastInCheckpoint = Math.min(first + count, end.sequenceNumber) - 1;
+      if (lastInCheckpoint >= Math.max(first, base)) registry.stopTracking(key);
+      registry.release(key, count);
     }
     if (end.isClosed === true) this.#endConfirmed = end.sequenceNumber;
     this.#base = end.base ?? this.#base;
@@ -266,7 +266,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   }
 
   onDurable(set: ChangeSet, result: UploadResult): void {
-    this.#uploaded.set(set.sequenceNumber, result);
+    this.#uploaded.add(result);
     // Capacity goes before the owner is told, so that whoever is told can append.
     this.#context.throttle.uploadCompleted(set.byteLength);
   }
@@ -316,12 +316,8 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   /** Where the sets of `[from, next)` lie, in order; those that a published checkpoint owns are left out. */
   #segments(from: number, next: number): PersistedSegment[] {
-    const segments: PersistedSegment[] = [];
-    for (let number = from; number < next; number++) {
-      const result = this.#uploaded.get(number);
-      if (result !== undefined) segments.push({ ...this.#withLiveCopy(result), writer: this.id });
-    }
-    return segments;
+    return this.#uploaded.between(from, next)
+      .map((result) => ({ ...this.#withLiveCopy(result), writer: this.id }));
   }
 
   /** What is said of a local copy is true when it is said. */

@@ -17,8 +17,10 @@ export function wantCount(what: string, value: unknown): number {
 export function wantWithin(
   what: string,
   value: unknown,
-  [least, most]: readonly [number, number],
+  range: readonly [number, number],
 ): number {
+  const least = range[0];
+  const most = range[1];
   const number = typeof value === "bigint" && value <= COUNT_MAX ? Number(value) : value;
   if (
     typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most

@@ -12,6 +12,7 @@ import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Checkpointer, CheckpointPosition } from "./checkpoint/checkpointer.ts";
+import { snapshotExpired } from "./checkpoint/lease.ts";
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import {
   filesOfManifest,
@@ -82,6 +83,8 @@ export class OwnedJob implements Job {
   /** Checkpoints, resumes and close, one after another. */
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
+  /** Resumes under way: between two runs the job still serves. */
+  #resuming = 0;
   readonly #collection: JobCollection;
 
   constructor(options: OwnedJobOptions) {
@@ -91,6 +94,7 @@ export class OwnedJob implements Job {
     this.#collection = new JobCollection(options.place, options.ports, checkpointer);
     this.recovery = report;
     this.#run = this.#begin({ owner, uploads, carried, start: tail.writers });
+    this.#publishAsRun();
   }
 
   get id(): string {
@@ -99,7 +103,7 @@ export class OwnedJob implements Job {
 
   /** Whether the job still serves: not closed, fenced, or left half-way by a resume. */
   get isRunning(): boolean {
-    return this.#closing === undefined && this.#run.isRunning;
+    return this.#closing === undefined && (this.#resuming > 0 || this.#run.isRunning);
   }
 
   get epoch(): number {
@@ -148,10 +152,11 @@ export class OwnedJob implements Job {
     position: CheckpointPosition,
     options: CheckpointOptions,
   ): Promise<CheckpointMetadata> {
-    run.checkUsable();
-    try {
+    const { uuid } = await this.#asOwner(run, async () => {
       await run.persistAll();
       run.checkUsable();
+      if (this.#checkpointer.isFull) await this.#collect({ quarantineMs: 0 });
+      this.#checkpointer.checkRoom();
       await run.learnCarried(position, (file) => this.#setsOf(file));
       run.checkUsable();
       const { files, letGo } = run.filesOf(position);
@@ -164,8 +169,19 @@ export class OwnedJob implements Job {
       run.checkOwner();
       run.confirm(position, files);
       letGo();
-      this.#collectInPassing();
-      return listCheckpoints(this.#checkpointer.newest).find(({ uuid }) => uuid === entry.uuid)!;
+      return entry;
+    });
+    this.#collectInPassing();
+    return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
+  }
+
+  /** Runs what only the owner may do; who finds that the job has another ends its run. */
+  async #asOwner<Result>(run: JobRun, action: () => Promise<Result>): Promise<Result> {
+    run.checkUsable();
+    try {
+      const result = await action();
+      run.checkOwner();
+      return result;
     } catch (error) {
       if (isFenced(error) && run.isRunning) run.end(error);
       throw error;
@@ -189,16 +205,32 @@ export class OwnedJob implements Job {
 
   async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
     const { acceptFingerprints = [] } = options;
-    if (this.#closing !== undefined) throw jobIsClosed(this.id);
+    this.#checkOpen();
     const old = this.#run;
     old.checkUsable();
     const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     // What can't be read must not end the run.
     if (plan.entry !== undefined) await this.#checkpointer.readManifest(plan.entry);
-    // A checkpoint in preparation fails with its run, so that a resume never waits for it.
-    if (plan.at !== "tail") old.end(runIsOver(this.id, old.run));
-    return await this.#exclusive(() => this.#resumeAt(old, at, acceptFingerprints));
+    this.#checkOpen();
+    this.#resuming += 1;
+    try {
+      // A checkpoint in preparation fails with its run, so that a resume never waits for it.
+      if (plan.at !== "tail") old.end(runIsOver(this.id, old.run));
+      return await this.#exclusive(() => this.#resumeAt(old, at, acceptFingerprints));
+    } finally {
+      this.#resuming -= 1;
+    }
+  }
+
+  /** Who finds that the job has another owner ends the run. */
+  #publishAsRun(): void {
+    const run = this.#run;
+    this.#checkpointer.publishAs({ check: () => run.checkKey() });
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw jobIsClosed(this.id);
   }
 
   /** With `fallback`, the newest checkpoint of the line that is whole. */
@@ -225,9 +257,11 @@ export class OwnedJob implements Job {
       owner = await old.owner.takeNext();
       if (owner === undefined) throw fenced(this.id, old.epoch);
       await old.owner.close();
+      this.#checkpointer.publishAs(owner);
       this.#run = plan.at === "tail"
         ? await this.#beginAtTail(old, owner)
         : await this.#beginAtCheckpoint(owner, manifest);
+      this.#publishAsRun();
       this.#run.checkOwner();
       this.#options.local?.retain(this.#run.keysInUse());
       return await this.#resumed(plan.entry, manifest);
@@ -277,8 +311,18 @@ export class OwnedJob implements Job {
 
   /** Finds what is to be read, and keeps it until it is released. */
   async #openSource(at: At): Promise<RestoreSource> {
-    const source = await (at === "tail" ? this.#tailSource() : this.#checkpointSource(at));
-    return this.#collection.hold(source);
+    if (at === "tail") return this.#collection.hold(this.#tailSource());
+    const entry = findCheckpoint(this.#checkpointer.newest, at);
+    const letGo = this.#collection.holdCheckpoint(entry.uuid);
+    try {
+      const manifest = await this.#checkpointer.readManifest(entry);
+      return this.#collection.hold(sourceOfCheckpoint(this.#options.place, manifest));
+    } catch (error) {
+      const isGone = !this.#checkpointer.newest.checkpoints.some(({ uuid }) => uuid === entry.uuid);
+      throw isGone ? snapshotExpired(this.id, error) : error;
+    } finally {
+      letGo();
+    }
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
@@ -286,11 +330,11 @@ export class OwnedJob implements Job {
   }
 
   pin(uuid: string, reason = "pinned"): Promise<void> {
-    return this.#exclusive(() => this.#checkpointer.publishPin(uuid, reason));
+    return this.#publish(() => this.#checkpointer.publishPin(uuid, reason));
   }
 
   unpin(uuid: string): Promise<void> {
-    return this.#exclusive(() => this.#checkpointer.publishPin(uuid, null));
+    return this.#publish(() => this.#checkpointer.publishPin(uuid, null));
   }
 
   get retention(): RetentionPolicy {
@@ -298,16 +342,16 @@ export class OwnedJob implements Job {
   }
 
   setRetention(policy: RetentionPolicy): Promise<void> {
-    return this.#exclusive(() => this.#checkpointer.publishRetention(policy));
+    return this.#publish(() => this.#checkpointer.publishRetention(policy));
   }
 
-  async #collect(options: CollectionOptions): Promise<CollectionReport> {
+  #publish(action: () => Promise<void>): Promise<void> {
+    return this.#exclusive(() => this.#asOwner(this.#run, action));
+  }
+
+  #collect(options: CollectionOptions): Promise<CollectionReport> {
     const run = this.#run;
-    run.checkUsable();
-    const needed = () => run.keysInUse();
-    const report = await this.#collection.collect(options, needed);
-    run.checkOwner();
-    return report;
+    return this.#asOwner(run, () => this.#collection.collect(options, () => run.keysInUse()));
   }
 
   /** Collects after a checkpoint, not too often; what fails is tried again after another. */
@@ -371,15 +415,10 @@ export class OwnedJob implements Job {
     return result;
   }
 
-  async #checkpointSource(at: At): Promise<RestoreSource> {
-    const entry = findCheckpoint(this.#checkpointer.newest, at);
-    return sourceOfCheckpoint(this.#options.place, await this.#checkpointer.readManifest(entry));
-  }
-
-  #tailSource(): Promise<RestoreSource> {
+  #tailSource(): RestoreSource {
     const files = this.#run.durableFiles();
     const writers = this.#run.durableEnds();
-    return Promise.resolve(sourceOfTail(this.#options.place, { files, writers }));
+    return sourceOfTail(this.#options.place, { files, writers });
   }
 
   #begin(
@@ -406,7 +445,7 @@ export class OwnedJob implements Job {
   async *#readStored(writer: string, from: number, to: number): AsyncGenerator<Uint8Array> {
     const { place } = this.#options;
     const filter = { writers: [writer], from, to };
-    const restore = new ChangelogRestore(place, () => this.#tailSource(), filter);
+    const restore = new ChangelogRestore(place, () => this.#openSource("tail"), filter);
     for await (const { bytes } of restore.slices()) yield bytes;
   }
 }

@@ -23,6 +23,8 @@ export class JobCollection {
   readonly #collector: Collector;
   /** Files that restores read now, with how many do. */
   readonly #read = new Map<string, number>();
+  /** Checkpoints that restores are about to read, with how many do. */
+  readonly #checkpoints = new Map<string, number>();
   #collectedMs = -Infinity;
 
   constructor(place: JobPlace, ports: Ports, checkpointer: Checkpointer) {
@@ -46,6 +48,7 @@ export class JobCollection {
     return this.#collector.collect({
       except: new Set(except),
       isDryRun: dryRun,
+      readHere: () => this.#checkpoints.keys(),
       quarantineMs,
       abandonedAgeMsMax: ABANDONED_AGE_MS_MAX,
     }, () => [...needed(), ...this.#read.keys()]);
@@ -53,14 +56,22 @@ export class JobCollection {
 
   /** Keeps the files that a restore reads until it has ended. */
   hold(source: RestoreSource): RestoreSource {
-    for (const { key } of source.files) this.#read.set(key, (this.#read.get(key) ?? 0) + 1);
-    const release = (): void => {
-      for (const { key } of source.files) {
-        const count = this.#read.get(key)! - 1;
-        if (count === 0) this.#read.delete(key);
-        else this.#read.set(key, count);
-      }
-    };
-    return { ...source, release };
+    const letGo = source.files.map(({ key }) => count(this.#read, key));
+    return { ...source, release: () => letGo.forEach((release) => release()) };
   }
+
+  /** Keeps a checkpoint listed; the answer lets it go. */
+  holdCheckpoint(uuid: string): () => void {
+    return count(this.#checkpoints, uuid);
+  }
+}
+
+/** Counts one more user; the answer takes it back. */
+function count(users: Map<string, number>, key: string): () => void {
+  users.set(key, (users.get(key) ?? 0) + 1);
+  return () => {
+    const left = users.get(key)! - 1;
+    if (left === 0) users.delete(key);
+    else users.set(key, left);
+  };
 }

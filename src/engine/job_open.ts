@@ -82,6 +82,7 @@ async function takeJob(
   try {
     const catalog = new Catalog(place, ports, newest);
     const checkpointer = new Checkpointer(place, ports, catalog);
+    checkpointer.publishAs(owner);
     await checkpointer.fence(owner.epoch, fingerprint);
     owner.check();
     const recovered = await recover(options, owner, checkpointer);

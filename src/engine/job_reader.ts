@@ -181,7 +181,7 @@ export class StoredJobReader implements JobReader {
 
   /** What vanished because the owner let it go is no loss. */
   async #explain(error: unknown, { checkpoints }: GenerationBody): Promise<unknown> {
-    if (!hasCode(error, "changes-lost")) return error;
+    if (!hasCode(error, "changes-lost") && !hasCode(error, "object-not-found")) return error;
     const now = await this.#newest();
     const isGone = checkpoints.some((old) =>
       !now.checkpoints.some(({ uuid }) => uuid === old.uuid)

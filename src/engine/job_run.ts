@@ -159,6 +159,11 @@ export class JobRun implements WriterContext {
 
   checkOwner(): void {
     this.checkUsable();
+    this.checkKey();
+  }
+
+  /** Throws when the job has another owner, or that can't be told; the run is over then. */
+  checkKey(): void {
     try {
       this.owner.check();
     } catch (error) {

@@ -3,6 +3,7 @@
  * follows one another in one file is kept as numbers, not as objects.
  * @module
  */
+import type { PersistedSegment } from "../types.ts";
 import type { UploadResult } from "../upload/upload_task.ts";
 
 /** Sets that follow one another in one file. */
@@ -42,16 +43,19 @@ export class UploadedSets {
     }
   }
 
-  /** What is known of the sets of `[from, to)`, in order of their numbers. */
-  between(from: number, to: number): UploadResult[] {
-    const results: UploadResult[] = [];
+  /** Where a writer's sets of `[from, to)` are, in order of their numbers. */
+  between(from: number, to: number, writer: string): PersistedSegment[] {
+    const segments: PersistedSegment[] = [];
+    let isSorted = true;
     for (const run of this.#runs) {
       const end = Math.min(to, run.first + run.batches.length);
       for (let number = Math.max(from, run.first); number < end; number++) {
-        results.push(resultOf(run, number));
+        const last = segments.at(-1);
+        isSorted &&= last === undefined || last.sequenceNumber < number;
+        segments.push(segmentOf(run, number, writer));
       }
     }
-    return results.sort((a, b) => a.sequenceNumber - b.sequenceNumber);
+    return isSorted ? segments : segments.sort((a, b) => a.sequenceNumber - b.sequenceNumber);
   }
 
   /** Takes the sets below a number out. */
@@ -70,12 +74,10 @@ export class UploadedSets {
   }
 }
 
-function resultOf(
-  { key, localKey, first, batches, byteLengths }: Run,
-  number: number,
-): UploadResult {
-  const batch = batches[number - first];
-  const byteLength = byteLengths[number - first];
-  const result = { sequenceNumber: number, key, batch, byteLength };
-  return localKey === undefined ? result : { ...result, localKey };
+function segmentOf(run: Run, sequenceNumber: number, writer: string): PersistedSegment {
+  const { key, localKey, first, batches, byteLengths } = run;
+  const batch = batches[sequenceNumber - first];
+  const byteLength = byteLengths[sequenceNumber - first];
+  if (localKey === undefined) return { writer, sequenceNumber, key, batch, byteLength };
+  return { writer, sequenceNumber, key, batch, byteLength, localKey };
 }

@@ -13,7 +13,7 @@ const CHUNK_BYTES_MAX = 256 * KIB;
 
 /** Collects encoded changes in chunks that grow with the set, so that many small sets cost little. */
 export class ChangeSetBuilder {
-  readonly firstOffset: number;
+  #firstOffset: number;
   #chunks: Uint8Array[] = [];
   #chunk: Chunk | undefined;
   /** Where the next change goes in the chunk's array. */
@@ -25,7 +25,12 @@ export class ChangeSetBuilder {
   #keyGroupMax = Number.MIN_SAFE_INTEGER;
 
   constructor(firstOffset: number) {
-    this.firstOffset = firstOffset;
+    this.#firstOffset = firstOffset;
+  }
+
+  /** Offset of the first change of the set. */
+  get firstOffset(): number {
+    return this.#firstOffset;
   }
 
   get count(): number {
@@ -52,7 +57,7 @@ export class ChangeSetBuilder {
     this.#note(changes.count, changes.bytes.length, changes.keyGroupMin, changes.keyGroupMax);
   }
 
-  /** Ends the set. The builder is not used any more. */
+  /** Ends the set, and begins the next. */
   build(
     place: {
       readonly writer: string;
@@ -62,18 +67,30 @@ export class ChangeSetBuilder {
     },
   ): ChangeSet {
     this.#endChunk();
-    return {
+    const set: ChangeSet = {
       writer: place.writer,
       keyGroups: place.keyGroups,
       epoch: place.epoch,
       sequenceNumber: place.sequenceNumber,
-      firstOffset: this.firstOffset,
+      firstOffset: this.#firstOffset,
       count: this.#count,
       keyGroupMin: this.#keyGroupMin,
       keyGroupMax: this.#keyGroupMax,
       chunks: this.#chunks,
       byteLength: this.#byteLength,
     };
+    this.#begin(this.#firstOffset + this.#count);
+    return set;
+  }
+
+  #begin(firstOffset: number): void {
+    this.#firstOffset = firstOffset;
+    this.#chunks = [];
+    this.#nextChunkBytes = FIRST_CHUNK_BYTES;
+    this.#byteLength = 0;
+    this.#count = 0;
+    this.#keyGroupMin = Number.MAX_SAFE_INTEGER;
+    this.#keyGroupMax = Number.MIN_SAFE_INTEGER;
   }
 
   #note(count: number, size: number, keyGroupMin: number, keyGroupMax: number): void {

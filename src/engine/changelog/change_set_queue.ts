@@ -8,6 +8,11 @@ import type { ChangeSet } from "../format/change_set.ts";
 import type { StateChangeUploadScheduler } from "../upload/scheduler.ts";
 import { type UploadResult, UploadTask } from "../upload/upload_task.ts";
 
+/** Places of durable sets that are kept, so that not each one costs a copy of what stands behind it. */
+const GAPS_MAX = 1024;
+/** What the writer appends is counted already. */
+const ADMITTED = { isAdmitted: true };
+
 interface PendingSet {
   readonly set: ChangeSet;
   status: "waiting" | "uploading" | "failed";
@@ -31,11 +36,24 @@ export interface ChangeSetQueueOwner {
   onLateLanding(result: UploadResult): void;
 }
 
-/** Change sets that are not known to be durable, in order. */
+/** Change sets that are not known to be durable, in order; their numbers follow one another. */
 export class ChangeSetQueue {
   readonly #owner: ChangeSetQueueOwner;
-  readonly #pending = new Map<number, PendingSet>();
+  /** Those that are durable leave a gap, which goes when all before it are durable too. */
+  #pending: (PendingSet | undefined)[] = [];
+  /** Number of the first place. */
+  #firstNumber = 0;
+  /** Place of the first that is not durable. */
+  #head = 0;
+  /** Place from which on none was handed to the scheduler. */
+  #next = 0;
+  /** Sets that have failed, and wait to be handed over again. */
+  #failedCount = 0;
   #waiters: Waiter[] = [];
+  readonly #onSuccess = (results: readonly UploadResult[]): void => this.#uploaded(results);
+  readonly #onFailure = (numbers: readonly number[], error: Error): void => {
+    this.#failed(numbers, error);
+  };
 
   constructor(owner: ChangeSetQueueOwner) {
     this.#owner = owner;
@@ -43,35 +61,28 @@ export class ChangeSetQueue {
 
   /** The first set that is not known to be durable. */
   get first(): ChangeSet | undefined {
-    for (const { set } of this.#pending.values()) return set;
-    return undefined;
-  }
-
-  /** A set that is not known to be durable. */
-  find(sequenceNumber: number): ChangeSet | undefined {
-    return this.#pending.get(sequenceNumber)?.set;
+    return this.#pending[this.#head]?.set;
   }
 
   /** Takes a set in, after those before it. */
   add(set: ChangeSet): void {
-    this.#pending.set(set.sequenceNumber, { set, status: "waiting" });
+    if (this.#pending.length === 0) this.#firstNumber = set.sequenceNumber;
+    this.#pending.push({ set, status: "waiting" });
   }
 
   /** Hands every set that waits or has failed to the scheduler, as one task; never one that is being uploaded. */
   upload(): void {
     const sets: ChangeSet[] = [];
-    for (const pending of this.#pending.values()) {
-      if (pending.status === "uploading") continue;
+    for (let i = this.#failedCount > 0 ? this.#head : this.#next; i < this.#pending.length; i++) {
+      const pending = this.#pending[i];
+      if (pending === undefined || pending.status === "uploading") continue;
       pending.status = "uploading";
       sets.push(pending.set);
     }
+    this.#next = this.#pending.length;
+    this.#failedCount = 0;
     if (sets.length === 0) return;
-    const task = new UploadTask(
-      sets,
-      (results) => this.#uploaded(results),
-      (sequenceNumbers, error) => this.#failed(sequenceNumbers, error),
-      { isAdmitted: true },
-    );
+    const task = new UploadTask(sets, this.#onSuccess, this.#onFailure, ADMITTED);
     this.#owner.scheduler.upload(task);
   }
 
@@ -99,11 +110,14 @@ export class ChangeSetQueue {
 
   /** Drops the sets from a number on, whether they are being uploaded or not; who waits for one is told why. */
   dropFrom(sequenceNumber: number, reason: Error): void {
-    for (const [number, { set }] of this.#pending) {
-      if (number < sequenceNumber) continue;
-      this.#pending.delete(number);
-      this.#owner.onDropped(set);
+    const place = Math.max(0, sequenceNumber - this.#firstNumber);
+    for (const pending of this.#pending.splice(place)) {
+      if (pending === undefined) continue;
+      if (pending.status === "failed") this.#failedCount -= 1;
+      this.#owner.onDropped(pending.set);
     }
+    this.#next = Math.min(this.#next, this.#pending.length);
+    this.#head = Math.min(this.#head, this.#pending.length);
     this.#reject((waiter) => waiter.upTo > sequenceNumber, reason);
   }
 
@@ -114,14 +128,16 @@ export class ChangeSetQueue {
 
   #uploaded(results: readonly UploadResult[]): void {
     for (const result of results) {
-      const pending = this.#pending.get(result.sequenceNumber);
+      const place = result.sequenceNumber - this.#firstNumber;
+      const pending = this.#pending[place];
       if (pending === undefined) {
         this.#owner.onLateLanding(result);
         continue;
       }
-      this.#pending.delete(result.sequenceNumber);
+      this.#pending[place] = undefined;
       this.#owner.onDurable(pending.set, result);
     }
+    this.#closeGaps();
     const durable = this.first?.sequenceNumber ?? Number.MAX_SAFE_INTEGER;
     const waiters = this.#waiters;
     this.#waiters = [];
@@ -131,12 +147,24 @@ export class ChangeSetQueue {
     }
   }
 
+  /** Goes on to the first set that is not durable, and lets go of the places before it, some at a time. */
+  #closeGaps(): void {
+    const { length } = this.#pending;
+    while (this.#head < length && this.#pending[this.#head] === undefined) this.#head += 1;
+    if (this.#head < length && this.#head < GAPS_MAX) return;
+    this.#pending = this.#pending.slice(this.#head);
+    this.#firstNumber += this.#head;
+    this.#next -= this.#head;
+    this.#head = 0;
+  }
+
   #failed(sequenceNumbers: readonly number[], error: Error): void {
     let lowest = Number.MAX_SAFE_INTEGER;
     for (const sequenceNumber of sequenceNumbers) {
-      const pending = this.#pending.get(sequenceNumber);
+      const pending = this.#pending[sequenceNumber - this.#firstNumber];
       if (pending === undefined) continue;
       pending.status = "failed";
+      this.#failedCount += 1;
       lowest = Math.min(lowest, sequenceNumber);
     }
     this.#reject((waiter) => waiter.upTo > lowest, error);

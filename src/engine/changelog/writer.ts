@@ -44,7 +44,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   readonly #uploaded = new UploadedSets();
   /** Offsets of the change sets at which somebody rolled over: those that a truncation may name. */
   readonly #marks = new Map<number, number>();
-  #active: ChangeSetBuilder;
+  readonly #active: ChangeSetBuilder;
   #activeNumber: number;
   #nextOffset: number;
   #notUploadedBytes = 0;
@@ -167,7 +167,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
         { details: { writer: this.id, offset, expectedOffset: this.#nextOffset } },
       );
     }
-    if (ack === "durable") await this.#waitUntilDurable(options.signal);
+    if (ack === "durable") await this.#whenDurable(options.signal);
     const nextOffset = offset + changes.count;
     return { offset, nextOffset, sequenceNumber, ack, ...(isVerified ? {} : { verified: false }) };
   }
@@ -176,7 +176,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#checkPersist(from);
     this.#rollOver();
     const next = this.#activeNumber;
-    await this.#waitUntilDurable();
+    await this.#whenDurable();
     const segments = this.#segments(from, next);
     const isLocal = segments.length > 0 && segments.every(({ localKey }) => localKey !== undefined);
     return { from, next, durableOffset: this.durableOffset, segments, isLocal };
@@ -279,17 +279,16 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#context.registry.release(result.key);
   }
 
-  async #waitUntilDurable(signal?: AbortSignal): Promise<void> {
+  /** Hands everything over, and waits until it is durable; undefined when it is already. */
+  #whenDurable(signal?: AbortSignal): Promise<void> | undefined {
     this.#checkUsable();
     signal?.throwIfAborted();
     this.upload();
     const upTo = this.#activeNumber;
-    if (this.durableSequenceNumber >= upTo) {
-      // Nothing was uploaded for this answer, so nobody has asked yet whether the job is still ours.
-      this.#context.checkOwner();
-      return;
-    }
-    await this.#queue.whenDurable(upTo, signal);
+    if (this.durableSequenceNumber < upTo) return this.#queue.whenDurable(upTo, signal);
+    // Nothing was uploaded for this answer, so nobody has asked yet whether the job is still ours.
+    this.#context.checkOwner();
+    return undefined;
   }
 
   #checkUsable(): void {
@@ -316,15 +315,16 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   /** Where the sets of `[from, next)` lie, in order; those that a published checkpoint owns are left out. */
   #segments(from: number, next: number): PersistedSegment[] {
-    return this.#uploaded.between(from, next)
-      .map((result) => ({ ...this.#withLiveCopy(result), writer: this.id }));
+    const segments = this.#uploaded.between(from, next, this.id);
+    for (let i = 0; i < segments.length; i++) segments[i] = this.#withLiveCopy(segments[i]);
+    return segments;
   }
 
   /** What is said of a local copy is true when it is said. */
-  #withLiveCopy(result: UploadResult): UploadResult {
-    if (result.localKey === undefined || this.#context.hasLocalCopy(result.localKey)) return result;
-    const { localKey: _, ...main } = result;
-    return main;
+  #withLiveCopy(segment: PersistedSegment): PersistedSegment {
+    if (segment.localKey === undefined) return segment;
+    const { localKey, ...main } = segment;
+    return this.#context.hasLocalCopy(localKey) ? segment : main;
   }
 
   /** Offset of the first change of a set at which somebody rolled over. */
@@ -377,7 +377,6 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     const sequenceNumber = this.#activeNumber;
     this.#queue.add(this.#active.build({ writer, keyGroups, epoch, sequenceNumber }));
     this.#activeNumber += 1;
-    this.#active = new ChangeSetBuilder(this.#nextOffset);
   }
 
   /** Checks that repeated changes are those that were appended; false when they can no longer be read. */
@@ -395,7 +394,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   }
 
   async #compareStored(offset: number, changes: EncodedChanges): Promise<boolean> {
-    await this.#waitUntilDurable();
+    await this.#whenDurable();
     let at = 0;
     for await (const bytes of this.#context.readStored(this.id, offset, offset + changes.count)) {
       const wanted = changes.bytes.subarray(at, at + bytes.length);

@@ -44,10 +44,23 @@ export class Catalog {
   /** A publish of which nothing decided yet whether it took effect: nothing else is published before it. */
   #undecided: Attempt | undefined;
 
+  /** Throws when the job has another owner; asked after every publish, before anything relies on it. */
+  #checkOwner: () => void = () => {};
+
   constructor(place: JobPlace, ports: Ports, newest: GenerationBody | undefined) {
     this.#place = place;
     this.#ports = ports;
     this.#newest = newest;
+  }
+
+  /** Publishes as this owner from now on. */
+  publishAs(owner: { check(): void }): void {
+    this.#checkOwner = () => owner.check();
+  }
+
+  /** @throws {TidemarkError} `fenced` when the job has another owner. */
+  checkOwner(): void {
+    this.#checkOwner();
   }
 
   /** The newest generation that is known. */
@@ -91,6 +104,8 @@ export class Catalog {
         await this.#reread(attempt.body.epoch);
         return "taken";
       }
+      // A number that was pruned since can be created again: that must not pass for the newest.
+      this.#checkOwner();
       this.#newest = attempt.body;
       if (placed === "created") {
         await this.#prune();

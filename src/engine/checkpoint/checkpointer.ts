@@ -53,6 +53,16 @@ export class Checkpointer {
     this.#catalog = catalog;
   }
 
+  /** Publishes as this owner from now on. */
+  publishAs(owner: { check(): void }): void {
+    this.#catalog.publishAs(owner);
+  }
+
+  /** @throws {TidemarkError} `fenced` when the job has another owner. */
+  checkOwner(): void {
+    this.#catalog.checkOwner();
+  }
+
   /** The newest generation; there is one as soon as the job is fenced. */
   get newest(): GenerationBody {
     const { newest } = this.#catalog;
@@ -161,17 +171,25 @@ export class Checkpointer {
    */
   checkOptions(given: CheckpointOptions): CheckpointOptions {
     const options = takeCheckpointOptions(given);
-    if (this.newest.checkpoints.length >= CHECKPOINTS_MAX) {
-      throw new TidemarkError(
-        "too-many-checkpoints",
-        `Cannot make a checkpoint: job ${this.#place.keys.job} has ${CHECKPOINTS_MAX} of them already`,
-        { details: { checkpoints: this.newest.checkpoints.length } },
-      );
-    }
     checkEntrySize(
       this.#entry(options, { uuid: newUuid(this.#ports), size: Number.MAX_SAFE_INTEGER }),
     );
     return options;
+  }
+
+  /** Whether the catalog lists as many checkpoints as it may. */
+  get isFull(): boolean {
+    return this.newest.checkpoints.length >= CHECKPOINTS_MAX;
+  }
+
+  /** @throws {TidemarkError} `too-many-checkpoints` when the catalog has no room for another. */
+  checkRoom(): void {
+    if (!this.isFull) return;
+    throw new TidemarkError(
+      "too-many-checkpoints",
+      `Cannot make a checkpoint: retention and pins keep ${CHECKPOINTS_MAX} of job ${this.#place.keys.job}; let some of them go`,
+      { details: { checkpoints: this.newest.checkpoints.length } },
+    );
   }
 
   /** Writes the manifest, then publishes the checkpoint as `head`. Everything that it needs is durable by then. */

@@ -8,11 +8,13 @@
 import { compareFiles } from "../changelog/file_order.ts";
 import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
+import { decodeManifest } from "../format/manifest.ts";
 import type { Ports } from "../port/ports.ts";
+import { readOptional } from "../storage/derived.ts";
 import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
 import type { JobPlace } from "./catalog_read.ts";
 import type { Checkpointer } from "./checkpointer.ts";
-import { readLeases } from "./lease.ts";
+import { type HeldByReaders, readLeases } from "./lease.ts";
 import { planRetention, type RetentionVerdict } from "./retention.ts";
 import { retire, type Retirement } from "./retire.ts";
 
@@ -28,6 +30,8 @@ export interface CollectOptions {
   readonly abandonedAgeMsMax: number;
   /** Whether only to say what would be done. */
   readonly isDryRun: boolean;
+  /** Uuids of the checkpoints that this process reads now. */
+  readonly readHere: () => Iterable<string>;
 }
 
 interface ListedObject {
@@ -56,10 +60,16 @@ export class Collector {
    */
   async collect(options: CollectOptions, inUse: () => Iterable<string>): Promise<CollectionReport> {
     await this.#checkpointer.settle();
+    this.#checkpointer.checkOwner();
     const listed = await this.#list();
+    const held = await readLeases(this.#place, this.#ports.clock.nowMs());
     const generation = this.#checkpointer.newest;
-    const { verdicts, retirement } = this.#plan(generation, options);
+    const { verdicts, retirement } = this.#plan(generation, {
+      ...options,
+      except: new Set([...options.except, ...held.checkpoints, ...options.readHere()]),
+    });
     const kept = await this.#keepSet(generation, retirement.checkpoints, inUse());
+    for (const key of await this.#heldKeys(held)) kept.set(key, "a reader holds it");
     const objects = listed.map((object) => this.#decide(object, kept, generation));
     const going = objects.filter(({ action }) => action === "delete");
     const report = {
@@ -74,8 +84,9 @@ export class Collector {
     if (retirement.isChange || going.length > 0) {
       await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
     }
-    const deletable = await this.#withoutLeased(going, generation);
+    const deletable = await this.#withoutHeld(going, options.readHere);
     const deleted = await this.#delete(deletable);
+    this.#forgetNeeds();
     if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
     return { ...report, ...deleted };
   }
@@ -108,7 +119,7 @@ export class Collector {
     generation: GenerationBody,
     checkpoints: readonly CatalogEntry[],
     inUse: Iterable<string>,
-  ): Promise<ReadonlyMap<string, string>> {
+  ): Promise<Map<string, string>> {
     const kept = new Map<string, string>();
     for (const key of inUse) kept.set(key, "the tail needs it");
     if (generation.adopted !== null) kept.set(generation.adopted.key, "the catalog names it");
@@ -118,6 +129,31 @@ export class Collector {
       }
     }
     return kept;
+  }
+
+  /** Keys that the checkpoints need which readers hold, whether the catalog still lists them or not. */
+  async #heldKeys({ checkpoints }: HeldByReaders): Promise<Set<string>> {
+    const held = new Set<string>();
+    for (const uuid of checkpoints) {
+      const entry = this.#checkpointer.newest.checkpoints.find((one) => one.uuid === uuid);
+      const needs = entry === undefined
+        ? this.#needs.get(uuid) ?? await this.#needsOfRemoved(uuid)
+        : await this.#needsOf(entry);
+      for (const key of needs) held.add(key);
+    }
+    return held;
+  }
+
+  /** What a checkpoint needs that the catalog does not list any more: its manifest stays while it is held. */
+  async #needsOfRemoved(uuid: string): Promise<readonly string[]> {
+    const key = this.#place.keys.manifest(uuid);
+    const bytes = await readOptional(this.#place.backend, key);
+    if (bytes === undefined) return [];
+    const { files } = decodeManifest(key, bytes, {
+      store: this.#place.store,
+      job: this.#place.keys.job,
+    });
+    return [key, ...files.map((file) => file.key)];
   }
 
   /** @throws {TidemarkError} A manifest that can't be read: nothing is deleted while that is so. */
@@ -151,19 +187,22 @@ export class Collector {
     return { key, size, action: "delete", reason: "nothing needs it" };
   }
 
-  /** Leases are looked at after the publish, so that a reader sees the new catalog or is seen here. */
-  async #withoutLeased(
+  /** Readers are looked at after the publish, so that one sees the new catalog or is seen here. */
+  async #withoutHeld(
     going: readonly CollectedObject[],
-    { checkpoints }: GenerationBody,
+    readHere: () => Iterable<string>,
   ): Promise<CollectedObject[]> {
     if (going.length === 0) return [];
     const held = await readLeases(this.#place, this.#ports.clock.nowMs());
-    const keys = new Set<string>();
-    for (const entry of checkpoints) {
-      if (!held.checkpoints.has(entry.uuid)) continue;
-      for (const key of await this.#needsOf(entry)) keys.add(key);
-    }
+    const checkpoints = new Set([...held.checkpoints, ...readHere()]);
+    const keys = await this.#heldKeys({ ...held, checkpoints });
     return going.filter(({ key }) => !held.holdsTail && !keys.has(key));
+  }
+
+  /** Forgets what checkpoints need that are listed no more. */
+  #forgetNeeds(): void {
+    const listed = new Set(this.#checkpointer.newest.checkpoints.map(({ uuid }) => uuid));
+    for (const uuid of this.#needs.keys()) if (!listed.has(uuid)) this.#needs.delete(uuid);
   }
 
   async #delete(
@@ -174,6 +213,7 @@ export class Collector {
     let deletedBytes = 0;
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        this.#checkpointer.checkOwner();
         try {
           await this.#place.backend.delete(next.key);
           deletedBytes += next.size;

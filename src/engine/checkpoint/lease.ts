@@ -14,6 +14,8 @@ import type { JobPlace } from "./catalog_read.ts";
 /** How long a lease holds after its last renewal. */
 export const LEASE_MS = 60_000;
 const RENEWAL_MS = 20_000;
+/** A reader gives up earlier than the owner, so that neither is wrong by a little. */
+const MARGIN_MS = 10_000;
 const TAG = "reader";
 
 /** What a lease is for. */
@@ -30,12 +32,18 @@ export class Lease {
   #renewal: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  private constructor(place: JobPlace, ports: Ports, key: string, bytes: Uint8Array) {
+  private constructor(
+    place: JobPlace,
+    ports: Ports,
+    key: string,
+    bytes: Uint8Array,
+    takenMs: number,
+  ) {
     this.#place = place;
     this.#ports = ports;
     this.#key = key;
     this.#bytes = bytes;
-    this.#renewedMs = ports.clock.monotonicMs();
+    this.#renewedMs = takenMs;
     this.#scheduleRenewal();
   }
 
@@ -48,6 +56,8 @@ export class Lease {
     const { backend, keys, store } = place;
     const key = keys.reader(newUuid(ports));
     const createdAtMs = ports.clock.nowMs();
+    // From before the write: the owner counts from the file's time.
+    const takenMs = ports.clock.monotonicMs();
     const bytes = encodeLease({ key, store, job: keys.job, ...target, createdAtMs });
     try {
       await backend.put(key, bytes, { tag: TAG });
@@ -55,12 +65,12 @@ export class Lease {
       if (hasCode(error, "storage-denied")) return undefined;
       throw error;
     }
-    return new Lease(place, ports, key, bytes);
+    return new Lease(place, ports, key, bytes, takenMs);
   }
 
   /** @throws {TidemarkError} `snapshot-expired` when it could not be renewed in time. */
   check(): void {
-    if (this.#clock.monotonicMs() - this.#renewedMs <= LEASE_MS) return;
+    if (this.#clock.monotonicMs() - this.#renewedMs <= LEASE_MS - MARGIN_MS) return;
     throw snapshotExpired(this.#place.keys.job);
   }
 

@@ -58,8 +58,8 @@ export class TaskLedger {
 
   /** Completes or fails a task, whatever its upload says of it. */
   settleBy(taken: SchedulerTask, { successful, failed }: UploadTasksResult): void {
+    const results = successful.get(taken.task);
     this.settle(taken, (task) => {
-      const results = successful.get(task);
       if (results !== undefined) task.complete(results);
       else task.fail(failed.get(task) ?? unanswered());
     });

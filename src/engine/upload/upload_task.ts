@@ -110,7 +110,9 @@ export class UploadTask {
     options: UploadTaskOptions = {},
   ) {
     this.changeSets = [...changeSets];
-    this.size = this.changeSets.reduce((sum, set) => sum + setHeaderBytes(set) + set.byteLength, 0);
+    let size = 0;
+    for (const set of this.changeSets) size += setHeaderBytes(set) + set.byteLength;
+    this.size = size;
     this.isAdmitted = options.isAdmitted ?? false;
     this.#onSuccess = onSuccess;
     this.#onFailure = onFailure;

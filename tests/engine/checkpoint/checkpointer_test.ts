@@ -275,6 +275,8 @@ describe("Checkpointer.checkOptions", () => {
       checkpoints: Array.from({ length: 1000 }, () => entry),
     };
     const full = new Checkpointer(place, ports, new Catalog(place, ports, newest));
-    throwsWith(() => full.checkOptions({}), "too-many-checkpoints");
+    assert.equal(full.isFull, true);
+    throwsWith(() => full.checkRoom(), "too-many-checkpoints");
+    checkpointer.checkRoom();
   });
 });

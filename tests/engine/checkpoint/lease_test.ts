@@ -102,12 +102,31 @@ describe("a reader beside a collecting owner", () => {
     await reading.next();
     await checkpoint(job, "two");
     await checkpoint(job, "three");
-    assert.deepEqual((await job.collect(AT_ONCE)).removed, [first]);
-    assert.equal((await keysBelow(objects, `jobs/${JOB}/checkpoints/`)).length, 3);
+    for (const _ of [1, 2]) {
+      assert.deepEqual((await job.collect(AT_ONCE)).removed, [], "what is read stays listed");
+    }
     assert.equal((await reading.next()).done, true);
     assert.deepEqual(await keysBelow(objects, `jobs/${JOB}/readers/`), []);
-    await job.collect(AT_ONCE);
+    assert.deepEqual((await job.collect(AT_ONCE)).removed, [first]);
     assert.equal((await keysBelow(objects, `jobs/${JOB}/checkpoints/`)).length, 2);
+  });
+
+  test("keeps what it reads though the catalog listed it no more when its lease came", async () => {
+    const { owner: { job }, readers, owner, objects } = await ownerAndReader();
+    const first = await checkpoint(job, "one");
+    const reader: JobReader = await readers.store.reader(JOB);
+    await checkpoint(job, "two");
+    await checkpoint(job, "three");
+    const publish = owner.backend.hold({ kind: "putIfAbsent", key: /catalog/ });
+    const collecting = job.collect(AT_ONCE);
+    await publish.reached;
+    const reading = reader.restore({ at: first })[Symbol.asyncIterator]();
+    await reading.next();
+    publish.release();
+    assert.deepEqual((await collecting).removed, [first]);
+    await job.collect(AT_ONCE);
+    assert.equal((await keysBelow(objects, `jobs/${JOB}/checkpoints/`)).length, 3);
+    assert.equal((await reading.next()).done, true);
   });
 
   test("starts over when what it wants went between its look and its lease", async () => {

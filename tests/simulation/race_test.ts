@@ -18,7 +18,7 @@ import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { SeededRandom } from "../doubles/seeded_random.ts";
 import { JOB, restoreAll } from "./_scenario.ts";
 
-const SEEDS = 200;
+const SEEDS = 100;
 const OWNERS = 2;
 const WRITER = "w";
 const encoder = new TextEncoder();

@@ -111,7 +111,22 @@ async function recover(
     { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
   );
   const uploads = beginUploads({ place, epoch, run, settings, ports, local });
-  const { log, registry } = uploads;
+  try {
+    return { uploads, ...await takeOver(options, checkpointer, uploads, { head, tail }) };
+  } catch (error) {
+    await uploads.log.close();
+    throw error;
+  }
+}
+
+/** Copies what need not be on disk, and publishes what was taken over. */
+async function takeOver(
+  { place, local, ports }: JobOpenOptions,
+  checkpointer: Checkpointer,
+  { log, registry }: JobUploads,
+  { head, tail }: { readonly head: ManifestBody | undefined; readonly tail: Tail },
+): Promise<Pick<OpenedJob, "tail" | "carried" | "report">> {
+  const { backend, keys } = place;
   const copied: string[] = [];
   for (const batch of tail.unproven) {
     await copyBatch(backend, log, batch, ({ key }) => {
@@ -128,11 +143,10 @@ async function recover(
     registry.stopTracking(key);
     registry.release(key);
   }
-  logTorn(options, tail);
+  logTorn(place, ports, tail);
   const carried = joinFiles(filesOfHead(head), tail.files);
   await local?.sweep(keys, carried);
   return {
-    uploads,
     tail,
     carried,
     report: {
@@ -149,7 +163,7 @@ function filesOfHead(head: ManifestBody | undefined): NeededFile[] {
   return head === undefined ? [] : filesOfManifest(head);
 }
 
-function logTorn({ place, ports }: JobOpenOptions, tail: Tail): void {
+function logTorn(place: JobPlace, ports: Ports, tail: Tail): void {
   for (const torn of tail.torn) {
     ports.logger.log("warning", "Dropped a torn end that was never acknowledged", {
       job: place.keys.job,

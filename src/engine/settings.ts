@@ -79,8 +79,6 @@ export interface StoreSettings {
   uploadDeadlineMs: number;
   /** Files that are deleted at once. @default 4 */
   discardConcurrencyMax: number;
-  /** Bytes that are gathered for one write to a change file. @default 1048576 */
-  uploadBufferBytes: number;
   /** Milliseconds after which a change file ends and the next one begins, when something is uploaded. @default 600000 */
   changeFileAgeMsMax: number;
   /** Folder for a second copy of change files, from which a restore reads first; null: none. @default null */
@@ -117,7 +115,6 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   uploadRetryDelayMs: 500,
   uploadDeadlineMs: 120_000,
   discardConcurrencyMax: 4,
-  uploadBufferBytes: MIB,
   changeFileAgeMsMax: 600_000,
   localRecoveryPath: null,
 });
@@ -156,7 +153,6 @@ const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
   uploadRetryDelayMs: [0, DELAY_MS_MAX, MS],
   uploadDeadlineMs: [0, DELAY_MS_MAX, MS],
   discardConcurrencyMax: [1, COUNT_AT_ONCE_MAX, COUNT],
-  uploadBufferBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   changeFileAgeMsMax: [1, DELAY_MS_MAX, MS],
 };
 

@@ -117,7 +117,9 @@ export class OpenStore implements Store {
     }
     const open = this.#jobs.get(id);
     if (open !== undefined) {
-      const job = await open;
+      // An opening that failed was somebody else's, with other options.
+      const job = await open.catch(() => undefined);
+      if (job === undefined) return await this.job(id, options);
       if (job.isRunning) return checkSame(job, options);
       // Whoever closed it is told; whoever opens it again need not care.
       await job.close().catch((error) =>
@@ -125,14 +127,12 @@ export class OpenStore implements Store {
       );
       return await this.job(id, options);
     }
-    const opening = this.#open(id, options);
-    this.#jobs.set(id, opening);
-    try {
-      return await opening;
-    } catch (error) {
+    const opening = this.#open(id, options).catch((error) => {
       this.#jobs.delete(id);
       throw error;
-    }
+    });
+    this.#jobs.set(id, opening);
+    return await opening;
   }
 
   async #open(id: string, options: JobOptions): Promise<OwnedJob> {

@@ -57,6 +57,10 @@ export class RouteRequest {
     return this.services.store;
   }
 
+  get method(): string {
+    return this.#context.req.raw.method;
+  }
+
   get headers(): Headers {
     return this.#context.req.raw.headers;
   }

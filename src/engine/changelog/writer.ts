@@ -33,6 +33,9 @@ import { ChangeSetQueue, type ChangeSetQueueOwner } from "./change_set_queue.ts"
 import type { WriterBase, WriterEnd } from "./tail.ts";
 import type { WriterContext } from "./writer_context.ts";
 
+/** Numbers that a truncation may name. */
+const MARKS_MAX = 1024;
+
 /** A writer within one run of its job. The job calls what `Writer` does not show. */
 export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   readonly id: string;
@@ -185,8 +188,18 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   nextSequenceNumber(): number {
     this.#checkUsable();
     this.#rollOver();
-    this.#marks.set(this.#activeNumber, this.#nextOffset);
+    this.#mark();
     return this.#activeNumber;
+  }
+
+  /** Notes a number that a truncation may name. The oldest are forgotten: a pipeline truncates to recent ones. */
+  #mark(): void {
+    this.#marks.set(this.#activeNumber, this.#nextOffset);
+    if (this.#marks.size <= MARKS_MAX) return;
+    for (const oldest of this.#marks.keys()) {
+      this.#marks.delete(oldest);
+      return;
+    }
   }
 
   /** Waits until everything that was appended is durable, also when the writer is closed. */
@@ -240,6 +253,11 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     this.#checkUsable();
     this.nextSequenceNumber();
     const nextOffset = this.#offsetOf(from);
+    if (from < this.#nextBase.sequenceNumber) {
+      throw new RangeError(
+        `Cannot end writer ${this.id} at change set ${from}: it was truncated to ${this.#nextBase.sequenceNumber}`,
+      );
+    }
     const { id: writer, keyGroups } = this;
     const base = this.#base;
     const reason = writerIsClosed(this.id);

@@ -69,6 +69,7 @@ interface OpenFile {
   readonly sets: Map<string, SetRange>;
   appender: Appender | undefined;
   syncedLength: number;
+  readonly beganMs: number;
   /** Whatever a call that still runs on the file comes to, it counts for nothing. */
   isGivenUp: boolean;
 }
@@ -82,6 +83,8 @@ export class ChangeFileLog {
   #nextNumber = 1;
   #open: OpenFile | undefined;
   #isWriting = false;
+  /** Writes that were given up and have not returned. */
+  #hanging = 0;
 
   constructor(options: ChangeFileLogOptions) {
     this.#options = options;
@@ -121,16 +124,21 @@ export class ChangeFileLog {
   ): Promise<BatchPlace> {
     if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
     signal?.throwIfAborted();
+    this.#checkHanging();
     const file = this.#open ??= this.#begin();
     this.#isWriting = true;
+    const writing = this.#write(file, sets);
+    const letHang = this.#watch(writing);
     try {
-      const place = await untilAborted(this.#write(file, sets), signal);
+      const place = await untilAborted(writing, signal);
       this.#isWriting = false;
       onDurable?.(place);
-      if (this.#isFull(file)) await this.seal();
+      // Not waited for: the file is whole without its end frame, and a call that hangs must not hold up the next batch.
+      if (this.#isFull(file)) void this.#end(file);
       return place;
     } catch (error) {
       this.#isWriting = false;
+      letHang();
       this.#options.ports.logger.log("warning", "Gave up a change file", {
         key: this.#key(file.name),
         syncedLength: file.syncedLength,
@@ -146,10 +154,14 @@ export class ChangeFileLog {
   /** Ends the open file with its end frame; does nothing when none is open. Not while a batch is being written. */
   async seal(): Promise<void> {
     const file = this.#open;
-    if (file === undefined || this.#isWriting) return;
+    if (file !== undefined && !this.#isWriting) await this.#end(file);
+  }
+
+  async #end(file: OpenFile): Promise<void> {
+    const frame = file.encoder.end();
+    follow(file, frame);
+    this.#giveUp(file);
     try {
-      const frame = file.encoder.end();
-      follow(file, frame);
       await file.appender?.write(frame);
     } catch (error) {
       // A file without its end frame is whole all the same: the next header names its synced length.
@@ -158,8 +170,34 @@ export class ChangeFileLog {
         error,
       });
     }
-    this.#giveUp(file);
     await this.#letGo(file);
+  }
+
+  /** Calls that hang keep memory, a descriptor and a thread each: there are not to be more and more of them. */
+  #checkHanging(): void {
+    const { uploadConcurrencyMax } = this.#options.settings;
+    if (this.#hanging < uploadConcurrencyMax) return;
+    throw new TidemarkError(
+      "storage-unavailable",
+      `Cannot write: ${this.#hanging} calls to the storage hang, and no more than ${uploadConcurrencyMax} may; look at the disk`,
+      { details: { hanging: this.#hanging, uploadConcurrencyMax } },
+    );
+  }
+
+  /** Follows a write; the answer counts it as hanging, if it still runs, until it returns. */
+  #watch(writing: Promise<unknown>): () => void {
+    let isRunning = true;
+    let isHanging = false;
+    const done = (): void => {
+      isRunning = false;
+      if (isHanging) this.#hanging -= 1;
+    };
+    writing.then(done, done);
+    return () => {
+      if (!isRunning) return;
+      isHanging = true;
+      this.#hanging += 1;
+    };
   }
 
   /** Lets the open file go as it is. */
@@ -191,6 +229,7 @@ export class ChangeFileLog {
       followed,
       sets,
       appender: undefined,
+      beganMs: ports.clock.monotonicMs(),
       syncedLength: 0,
       isGivenUp: false,
     };
@@ -243,8 +282,10 @@ export class ChangeFileLog {
   }
 
   #isFull(file: OpenFile): boolean {
-    return file.syncedLength >= this.#options.settings.changeFileBytesMax ||
-      file.encoder.batchCount >= BATCHES_PER_FILE_MAX;
+    const { settings, ports } = this.#options;
+    return file.syncedLength >= settings.changeFileBytesMax ||
+      file.encoder.batchCount >= BATCHES_PER_FILE_MAX ||
+      ports.clock.monotonicMs() - file.beganMs >= settings.changeFileAgeMsMax;
   }
 
   #giveUp(file: OpenFile): void {

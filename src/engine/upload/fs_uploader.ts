@@ -143,9 +143,9 @@ function byTask(
   const byTask = new Map<UploadTask, readonly UploadResult[]>();
   let at = 0;
   for (const task of tasks) {
-    const end = at + task.changeSets.length;
-    byTask.set(task, results.slice(at, end));
-    at = end;
+    const count = task.changeSets.length;
+    byTask.set(task, count === 1 ? [results[at]] : results.slice(at, at + count));
+    at += count;
   }
   return byTask;
 }

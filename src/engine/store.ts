@@ -4,7 +4,6 @@
  * @module
  */
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
-import { listGenerations } from "./checkpoint/catalog_read.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
 import { hasCode, TidemarkError } from "./errors.ts";
@@ -27,6 +26,15 @@ export interface StoreOpenOptions {
   /** Where local copies of change files are made. @default none are made */
   readonly local?: StorageBackend;
 }
+
+/** Folders that only a job has which was published. */
+const JOB_FOLDERS: ReadonlySet<string> = new Set([
+  "adopted",
+  "catalog",
+  "changelog",
+  "checkpoints",
+  "states",
+]);
 
 /** A store on a backend. */
 export class OpenStore implements Store {
@@ -95,15 +103,13 @@ export class OpenStore implements Store {
 
   async jobs(): Promise<string[]> {
     this.#checkOpen();
-    const jobs = new Set<string>();
+    const found = new Set<string>();
     for await (const { key } of this.#backend.list(JOBS_PREFIX)) {
-      jobs.add(key.slice(JOBS_PREFIX.length).split("/")[0]);
+      const [job, folder] = key.slice(JOBS_PREFIX.length).split("/");
+      // A job whose catalog is gone is a job all the same; an open that died before its first publish is none.
+      if (JOB_FOLDERS.has(folder)) found.add(job);
     }
-    const found: string[] = [];
-    for (const job of jobs) {
-      if ((await listGenerations(this.#place(job))).length > 0) found.push(job);
-    }
-    return found.sort();
+    return [...found].sort();
   }
 
   async job(id: string, options: JobOptions = {}): Promise<Job> {

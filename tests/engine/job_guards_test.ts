@@ -210,3 +210,33 @@ describe("Writer.truncateAndClose", () => {
     assert.deepEqual((await job.verify()).problems, []);
   });
 });
+
+describe("what was adopted", () => {
+  test("goes when something else is, so that opens do not pile it up", async () => {
+    const objects = newMemory();
+    for (let i = 0; i < 5; i++) {
+      const { job, store } = await openJobOn(objects);
+      await appendDurably(job, "w", `change ${i}`);
+      await store.close();
+      assert.ok((await keysBelow(objects, `jobs/${JOB}/adopted/`)).length <= 1);
+    }
+    const { job } = await openJobOn(objects);
+    assert.equal((await restore(job, { at: "tail" })).changes.w.length, 5);
+    await job.checkpoint();
+    assert.deepEqual(await keysBelow(objects, `jobs/${JOB}/adopted/`), []);
+  });
+});
+
+describe("Store.jobs", () => {
+  test("lists a job whose catalog is gone, and none that was never published", async () => {
+    const objects = newMemory();
+    const { job, store } = await openJobOn(objects);
+    await appendDurably(job, "w", "a");
+    await store.close();
+    for (const key of await keysBelow(objects, `jobs/${JOB}/catalog/`)) await objects.delete(key);
+    await objects.put("jobs/dead/owners/00000000000000000001.json", new Uint8Array([1]));
+    const { store: again } = await openEngine(objects);
+    assert.deepEqual(await again.jobs(), [JOB]);
+    await rejectsWith(again.job(JOB), "catalog-lost");
+  });
+});

@@ -76,7 +76,7 @@ export async function readGeneration(
     if (!hasCode(error, "corrupt")) throw error;
     throw new TidemarkError(
       "catalog-lost",
-      `Cannot open job ${place.keys.job}: its newest catalog generation can't be read: ${error.message}; nothing was changed; restore ${key} from a backup, or rebuild the catalog with salvage`,
+      `Cannot open job ${place.keys.job}: its newest catalog generation can't be read: ${error.message}; nothing was changed; restore ${key} from a backup`,
       { details: { ...error.details, key }, cause: error },
     );
   }
@@ -93,7 +93,7 @@ async function checkNothingIsLost({ backend, keys }: JobPlace): Promise<void> {
     for await (const { key } of backend.list(prefix)) {
       throw new TidemarkError(
         "catalog-lost",
-        `Cannot open job ${keys.job}: it has objects, such as ${key}, but no catalog; nothing was changed; restore ${keys.catalogPrefix} from a backup, or rebuild the catalog with salvage`,
+        `Cannot open job ${keys.job}: it has objects, such as ${key}, but no catalog; nothing was changed; restore ${keys.catalogPrefix} from a backup`,
         { details: { key } },
       );
     }

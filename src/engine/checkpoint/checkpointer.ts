@@ -98,12 +98,31 @@ export class Checkpointer {
   async publishRecovered(tail: Tail, files: readonly NeededFile[]): Promise<GenerationBody> {
     const { epoch } = this.newest;
     const adopted = await this.#writeAdopted(epoch, tail.sets === 0 ? [] : files, tail.writers);
-    return await this.#catalog.publish((newest) => ({
+    return await this.#publishAdopted((newest) => ({
       ...newest!,
       reason: "recovered",
       tailFrom: { epoch, number: 0 },
       adopted,
     }));
+  }
+
+  /** Publishes what names another `adopted`, or none; the one before is needed by nobody then. */
+  async #publishAdopted(
+    makeContent: (newest: GenerationBody | undefined) => GenerationContent,
+  ): Promise<GenerationBody> {
+    const before = this.newest.adopted;
+    const published = await this.#catalog.publish(makeContent);
+    if (before === null || before.key === published.adopted?.key) return published;
+    try {
+      await this.#place.backend.delete(before.key);
+    } catch (error) {
+      // A collection finds it again.
+      this.#ports.logger.log("warning", "Cannot delete what was adopted before", {
+        key: before.key,
+        error,
+      });
+    }
+    return published;
   }
 
   /** Brings a publish to an end of which nothing decided yet whether it took effect. */
@@ -153,7 +172,7 @@ export class Checkpointer {
     const adopted = "tail" in at
       ? await this.#writeAdopted(epoch, at.tail.files, at.tail.writers)
       : null;
-    return await this.#catalog.publish((newest) => ({
+    return await this.#publishAdopted((newest) => ({
       ...newest!,
       reason: "resume",
       epoch,
@@ -209,7 +228,7 @@ export class Checkpointer {
       createdAtMs: manifest.createdAtMs,
       manifest: referenceTo(manifest.key, bytes),
     };
-    await this.#catalog.publish((newest) => ({
+    await this.#publishAdopted((newest) => ({
       ...newest!,
       reason: "checkpoint",
       head: uuid,

@@ -47,7 +47,7 @@ export class Lease {
     this.#scheduleRenewal();
   }
 
-  /** Takes a lease; undefined without the right to write. */
+  /** Takes a lease; undefined without the right to write, or the room. */
   static async take(
     place: JobPlace,
     ports: Ports,
@@ -62,7 +62,8 @@ export class Lease {
     try {
       await backend.put(key, bytes, { tag: TAG });
     } catch (error) {
-      if (hasCode(error, "storage-denied")) return undefined;
+      // What is only read must be readable without the right to write, and on a full disk.
+      if (hasCode(error, "storage-denied") || hasCode(error, "storage-full")) return undefined;
       throw error;
     }
     return new Lease(place, ports, key, bytes, takenMs);

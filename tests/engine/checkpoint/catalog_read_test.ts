@@ -39,7 +39,7 @@ describe("readNewestGeneration", () => {
       await backend.put(key, new Uint8Array(1));
       const error = await rejectsWith(readNewestGeneration(place), "catalog-lost");
       assert.deepEqual(error.details, { key });
-      assert.match(error.message, /salvage/);
+      assert.match(error.message, /restore \S+ from a backup/);
       assert.deepEqual(await keysBelow(backend), [key]);
     });
   }
@@ -53,7 +53,7 @@ describe("readNewestGeneration", () => {
       await rewrite(bench.backend, key, flip(at));
       const error = await rejectsWith(readNewestGeneration(bench.place), "catalog-lost");
       assert.equal(error.details.key, key);
-      assert.match(error.message, /salvage/);
+      assert.match(error.message, /restore \S+ from a backup/);
       await bench.backend.put(key, bytes);
     }
     await bench.backend.put(key, new Uint8Array(0));

@@ -77,13 +77,15 @@ describe("Lease", () => {
     await lease!.close();
   });
 
-  test("is none without the right to write", async () => {
-    const ports = new Surroundings();
-    const place = placeFor(ports.clock);
-    place.backend.put = () => Promise.reject(new TidemarkError("storage-denied", "read-only"));
-    const target = { checkpoint: CHECKPOINT, isTail: false };
-    assert.equal(await Lease.take(place, ports, target), undefined);
-  });
+  for (const code of ["storage-denied", "storage-full"] as const) {
+    test(`is none where writing is ${code}`, async () => {
+      const ports = new Surroundings();
+      const place = placeFor(ports.clock);
+      place.backend.put = () => Promise.reject(new TidemarkError(code, "made by a test"));
+      const target = { checkpoint: CHECKPOINT, isTail: false };
+      assert.equal(await Lease.take(place, ports, target), undefined);
+    });
+  }
 
   test("holds everything when it can't be read", async () => {
     const ports = new Surroundings();

@@ -26,7 +26,7 @@ export async function openNamedStore(
   given: OpenStoreOptions,
 ): Promise<Store> {
   const { io, options, report } = context;
-  const folder = options.text("store") ?? io.env.TIDEMARK_STORE ?? DEFAULT_STORE;
+  const folder = options.text("store") ?? (io.env.TIDEMARK_STORE || DEFAULT_STORE);
   const logger = new ConsoleLogger("warning");
   const store = await context.openStore(io.absolutePath(folder), { ...given, logger });
   if (store.isNew) report.note(`Created store ${store.location}`);

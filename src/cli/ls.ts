@@ -35,12 +35,23 @@ async function listJobs({ report }: CommandContext, store: ReadStore): Promise<v
 async function listJob({ report }: CommandContext, store: ReadStore, job: string): Promise<void> {
   await using reader = await store.reader(job);
   const checkpoints = await reader.checkpoints();
-  const writers = await reader.writers();
+  // What the checkpoints hold can be restored even where the tail is damaged.
+  const writers = await reader.writers().catch((error) => new UnreadTail(error));
   const text = [
     checkpoints.length === 0 ? "No checkpoints" : checkpointTable(checkpoints),
-    writers.length === 0 ? "No writers" : writerTable(writers),
+    writers instanceof UnreadTail
+      ? "Writers unknown: the tail can't be read"
+      : writers.length === 0
+      ? "No writers"
+      : writerTable(writers),
   ].join("\n\n");
-  await report.result(text, { job, checkpoints, writers });
+  const isUnread = writers instanceof UnreadTail;
+  await report.result(text, { job, checkpoints, writers: isUnread ? null : writers });
+  if (isUnread) throw writers.error;
+}
+
+class UnreadTail {
+  constructor(readonly error: unknown) {}
 }
 
 function checkpointTable(checkpoints: readonly CheckpointMetadata[]): string {

@@ -46,7 +46,9 @@ export const SERVE: Command = {
 
 async function run(context: CommandContext): Promise<number> {
   const { io, options, report } = context;
-  const address = parseAddress(options.text("listen") ?? io.env.TIDEMARK_LISTEN ?? DEFAULT_LISTEN);
+  const address = parseAddress(
+    options.text("listen") ?? (io.env.TIDEMARK_LISTEN || DEFAULT_LISTEN),
+  );
   const bodyBytesMax = countOption(options, "body-bytes-max");
   if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
   const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;

@@ -142,6 +142,48 @@ describe("tidemark", () => {
     );
   });
 
+  test("ls lists the checkpoints of a job whose tail can't be read, then tells the error", async () => {
+    const store = storeOf({
+      checkpoints: () => Promise.resolve([]),
+      writers: () => Promise.reject(new TidemarkError("corrupt", "Cannot read the tail: bad")),
+    });
+    for (const json of [[], ["--json"]]) {
+      const io = new TestIo();
+      assert.equal(
+        await main(["ls", "--job", "j", ...json], io.io, () => Promise.resolve(store)),
+        8,
+      );
+      assert.match(
+        io.stdout,
+        json.length > 0 ? /"writers":null/ : /^No checkpoints\n\nWriters unknown/,
+      );
+      assert.match(io.stderr, /Cannot read the tail: bad/);
+    }
+  });
+
+  test("takes an empty variable of the environment for an unset one", async () => {
+    const env = { TIDEMARK_STORE: "", TIDEMARK_LISTEN: "" };
+    const places: string[] = [];
+    const io = new TestIo({ env, io: { absolutePath: (path) => path } });
+    await main(["ls"], io.io, (folder) => {
+      places.push(folder);
+      return Promise.reject(new TidemarkError("store-not-found", "none"));
+    });
+    assert.deepEqual(places, ["./tidemark-data"]);
+    const listen: unknown[] = [];
+    const serving = new TestIo({
+      env,
+      io: {
+        serve: (_handler, address) => {
+          listen.push(address);
+          return Promise.reject(new TidemarkError("listen-failed", "taken"));
+        },
+      },
+    });
+    await main(["serve"], serving.io, () => Promise.resolve(storeOf({})));
+    assert.deepEqual(listen, [{ hostname: "127.0.0.1", port: 7460 }]);
+  });
+
   test("has an exit code for each kind, all different", () => {
     const kinds = new Set(Object.values(ERROR_KINDS));
     assert.deepEqual(new Set(Object.keys(EXIT_CODE_OF)), kinds);
@@ -180,3 +222,15 @@ describe("tidemark", () => {
       }
     }));
 });
+
+/** A store that has only a reader of jobs. */
+function storeOf(reader: object): Store {
+  const close = (): Promise<void> => Promise.resolve();
+  return {
+    location: "here",
+    isNew: false,
+    close,
+    reader: () => Promise.resolve({ close, ...reader }),
+    [Symbol.asyncDispose]: close,
+  } as unknown as Store;
+}

@@ -2,6 +2,9 @@
 import type { CliIo, StopSignal } from "../runtime/cli_io.ts";
 import { EXIT_CODE_OF_SIGNAL } from "./exit_codes.ts";
 
+/** Wrappers such as `bun run` pass a signal on that their group had already: it comes twice. */
+const ECHO_MS_MAX = 1000;
+
 /** Listens for signals until it is told to ignore them. */
 export class StopRequest {
   /** Settles at the first signal. */
@@ -13,9 +16,15 @@ export class StopRequest {
   constructor(io: CliIo) {
     let request = (): void => {};
     this.requested = new Promise((resolve) => request = resolve);
+    let firstAtMs = 0;
     this.ignore = io.onStopSignal((signal) => {
-      if (this.#signal !== undefined) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
-      this.#signal ??= signal;
+      if (this.#signal !== undefined) {
+        const isEcho = signal === this.#signal && io.monotonicMs() - firstAtMs < ECHO_MS_MAX;
+        if (!isEcho) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
+        return;
+      }
+      firstAtMs = io.monotonicMs();
+      this.#signal = signal;
       request();
     });
   }

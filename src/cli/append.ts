@@ -2,6 +2,7 @@
  * `append`: changes from a file or standard input to a writer, in bounded memory.
  * @module
  */
+import { checkName } from "../engine/paths.ts";
 import type { AppendResult, EncodedChanges } from "../engine/types.ts";
 import { CHANGE_FORMATS, readChanges } from "./_input.ts";
 import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
@@ -44,6 +45,10 @@ async function run(context: CommandContext): Promise<number> {
   const format = choiceOption(options, "format", CHANGE_FORMATS) ?? "lines";
   const place = { offset: countOption(options, "offset"), run: countOption(options, "run") };
   const [file = "-"] = positionals;
+  // All that can be wrong is looked at before the store is made.
+  checkName("job", options.required("job"));
+  checkName("writer", writer);
+  if (file !== "-") await io.checkFile(file);
   const input = file === "-" ? io.readInput() : io.readFile(file);
   const stop = new StopRequest(io);
   try {

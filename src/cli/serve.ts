@@ -2,8 +2,9 @@
  * `serve`: a store as a sidecar, over HTTP.
  * @module
  */
-import { createApp } from "../http/app.ts";
+import { createApp, type HttpApp } from "../http/app.ts";
 import { PrometheusMetrics } from "../http/metrics.ts";
+import { asTidemarkError, problemResponse } from "../http/problem.ts";
 import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { HttpServer } from "../runtime/http_server.ts";
 import { observeProcess } from "../runtime/process_metrics.ts";
@@ -55,26 +56,55 @@ async function run(context: CommandContext): Promise<number> {
   const stop = new StopRequest(io);
   const metrics = new PrometheusMetrics();
   const processMetrics = observeProcess(metrics);
+  const app = new ComingApp();
   try {
-    await using store = await openNamedStore(context, { mode: "own", create: true, metrics });
-    const app = createApp(store, {
-      bodyBytesMax,
-      takeOver: options.flag("take-over"),
-      isDraining: () => stop.signal !== undefined,
-      logger: new ConsoleLogger("warning"),
-      metrics,
-    });
+    // The address first: where it is taken, no store is made.
     const server = await io.serve((request) => app.fetch(request), address);
-    await announce(context, server, store.location);
-    await stop.requested;
-    report.note("Closing: requests under way may finish; a second signal ends at once");
-    await server.close(shutdownMsMax);
+    try {
+      await using store = await openNamedStore(context, { mode: "own", create: true, metrics });
+      app.isHere(createApp(store, {
+        bodyBytesMax,
+        takeOver: options.flag("take-over"),
+        isDraining: () => stop.signal !== undefined,
+        logger: new ConsoleLogger("warning"),
+        metrics,
+      }));
+      await announce(context, server, store.location);
+      await stop.requested;
+      report.note("Closing: requests under way may finish; a second signal ends at once");
+      await server.close(shutdownMsMax);
+    } catch (error) {
+      app.failed(error);
+      await server.close(0);
+      throw error;
+    }
   } finally {
     stop.ignore();
     processMetrics.close();
   }
   report.note("Closed: everything acknowledged is durable");
   return EXIT_OK;
+}
+
+/** Holds requests that come before the store is open. */
+class ComingApp implements HttpApp {
+  readonly #app: Promise<HttpApp>;
+  isHere: (app: HttpApp) => void = () => {};
+  failed: (error: unknown) => void = () => {};
+
+  constructor() {
+    this.#app = new Promise((resolve) => {
+      this.isHere = resolve;
+      this.failed = (error) => {
+        const answer = (): Response => problemResponse(asTidemarkError(error));
+        resolve({ fetch: () => Promise.resolve(answer()) });
+      };
+    });
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    return await (await this.#app).fetch(request);
+  }
 }
 
 async function announce(

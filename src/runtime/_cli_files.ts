@@ -1,5 +1,14 @@
 /** Files that are named as arguments. */
-import { type FileHandle, open, realpath, rename, rm, stat } from "node:fs/promises";
+import {
+  access,
+  constants,
+  type FileHandle,
+  open,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
 
@@ -44,6 +53,14 @@ const REASON_OF_ERRNO: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the quota is used up",
 };
+
+/** Says no to what can't be read, without opening it: opening a pipe would wait for its writer. */
+export async function checkInputFile(path: string): Promise<void> {
+  await attempt("read", path, async () => {
+    refuseDirectory(await stat(path));
+    await access(path, constants.R_OK);
+  });
+}
 
 /** A file's bytes, piece by piece. */
 export async function* readFileInPieces(path: string): AsyncGenerator<Uint8Array> {
@@ -105,12 +122,16 @@ async function targetOf(path: string): Promise<{ path: string; isReplaced: boole
   try {
     const real = await realpath(path);
     const found = await stat(real);
-    if (found.isDirectory()) throw Object.assign(new Error("is a directory"), { code: "EISDIR" });
+    refuseDirectory(found);
     return { path: real, isReplaced: found.isFile() };
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT") return { path, isReplaced: true };
     throw error;
   }
+}
+
+function refuseDirectory(found: { isDirectory(): boolean }): void {
+  if (found.isDirectory()) throw Object.assign(new Error("is a directory"), { code: "EISDIR" });
 }
 
 function writerOf(

@@ -9,6 +9,7 @@ import process from "node:process";
 import { resolve } from "node:path";
 import { isatty } from "node:tty";
 import {
+  checkInputFile,
   createOutputFile,
   type InputFile,
   openInputFile,
@@ -46,6 +47,8 @@ export interface CliIo {
   writeOutput(bytes: Uint8Array): Promise<void>;
   /** Writes to stderr. */
   writeError(text: string): void;
+  /** Checks that {@link readFile} can begin. @throws {TidemarkError} as {@link readFile} */
+  checkFile(path: string): Promise<void>;
   /**
    * A file's bytes, piece by piece.
    *
@@ -82,6 +85,7 @@ export function createCliIo(): CliIo {
     readInput: readStandardInput,
     writeOutput: writeStandardOutput,
     writeError: (text) => void process.stderr.write(text),
+    checkFile: checkInputFile,
     readFile: readFileInPieces,
     openFile: openInputFile,
     createFile: createOutputFile,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
@@ -173,6 +173,23 @@ describe("append", () => {
       assert.equal(piped.stderr, "");
       const json = await run([...args, "--json"], { stdin: "x\n", isErrorTerminal: true });
       assert.equal(json.stderr, "");
+    }));
+
+  test("makes no store for an input or a name that it can't take", () =>
+    withFolder(async (folder) => {
+      const to = (job: string, writer: string) => ["--job", job, "--writer", writer];
+      const wrong: [string[], RegExp][] = [
+        [[...TO_W, join(folder, "missing")], /there is no such file/],
+        [[...TO_W, folder], /it is a folder/],
+        [to("../j", "w"), /Cannot use job name/],
+        [to("j", "w."), /Cannot use writer name/],
+      ];
+      for (const [args, message] of wrong) {
+        const { code, stderr } = await run(["append", "--store", join(folder, "s"), ...args]);
+        assert.equal(code, 2, stderr);
+        assert.match(stderr, message);
+        assert.deepEqual(await readdir(folder), []);
+      }
     }));
 
   test("names a file that it can't read", () =>

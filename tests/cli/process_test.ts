@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { VERSION } from "../../src/engine/version.ts";
@@ -76,7 +77,7 @@ describe("tidemark serve", () => {
       "600000",
     ));
 
-  test("fails when its address is taken, and leaves no lock", () =>
+  test("fails when its address is taken, and makes no store", () =>
     withSidecar(async (_sidecar, url) => {
       await withFolder(async (folder) => {
         const listen = ["--listen", new URL(url).host, "--store", join(folder, "store")];
@@ -84,6 +85,7 @@ describe("tidemark serve", () => {
         const { code, stderr } = await execute([...tidemark, "serve", ...listen]);
         assert.equal(code, 6);
         assert.match(stderr, /Cannot listen on 127\.0\.0\.1:\d+: /);
+        assert.equal((await readdir(folder)).includes("store"), false);
       });
     }));
 });

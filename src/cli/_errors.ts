@@ -47,11 +47,22 @@ function separate(thrown: unknown): { error: unknown; whileClosing?: unknown } {
 
 function reportUsage(report: Report, error: UsageError): number {
   const help = `tidemark${error.command === undefined ? "" : ` ${error.command}`} --help`;
-  if (report.isJson) {
-    report.note(toJson({ error: { code: "usage", detail: error.message, exitCode: EXIT_USAGE } }));
-  } else {
+  const nextStep = `${help} lists what it takes`;
+  if (!report.isJson) {
     report.note(`error: ${error.message}`);
-    report.note(`  next: ${help} lists what it takes`);
+    report.note(`  next: ${nextStep}`);
+    return EXIT_USAGE;
   }
+  const problem = {
+    code: "usage",
+    kind: "invalid",
+    outcome: "not-applied",
+    retryable: false,
+    detail: error.message,
+    details: {},
+    nextStep,
+    exitCode: EXIT_USAGE,
+  };
+  report.note(toJson({ error: problem }));
   return EXIT_USAGE;
 }

@@ -1,4 +1,5 @@
 /** What a command says: data on stdout, messages and progress on stderr. */
+import { TidemarkError } from "../engine/errors.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
 import { toJson } from "../http/json.ts";
 
@@ -19,9 +20,23 @@ export class Report {
 
   /** The result: text for people, a value for programs; on stdout. */
   async result(text: string, value: unknown): Promise<void> {
+    try {
+      await this.announce(text, value);
+    } catch (error) {
+      throw error instanceof TidemarkError ? withoutAnswer(error) : error;
+    }
+  }
+
+  /** The same in the midst of the work: where it can't be written the work ends. */
+  async announce(text: string, value: unknown): Promise<void> {
     this.endProgress();
     const line = this.isJson ? toJson(value) : text;
     await this.#io.writeOutput(new TextEncoder().encode(`${line}\n`));
+  }
+
+  /** A message for people, on stderr; with `--json` a value, as a line of JSON. */
+  message(text: string, value: unknown): void {
+    this.note(this.isJson ? toJson(value) : text);
   }
 
   /** A message, on stderr. */
@@ -52,6 +67,16 @@ export class Report {
     this.#hasProgress = false;
     this.#io.writeError(CLEAR_LINE);
   }
+}
+
+/** Results are told when the work is done: only its answer is lost. */
+function withoutAnswer(cause: TidemarkError): TidemarkError {
+  const message = `${cause.message}; what was asked for is done, only its answer is lost`;
+  return new TidemarkError(cause.code, message, {
+    outcome: "applied",
+    details: cause.details,
+    cause,
+  });
 }
 
 /** Rows as aligned columns, the first one the heading. */

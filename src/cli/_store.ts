@@ -29,6 +29,8 @@ export async function openNamedStore(
   const folder = options.text("store") ?? (io.env.TIDEMARK_STORE || DEFAULT_STORE);
   const logger = new ConsoleLogger("warning");
   const store = await context.openStore(io.absolutePath(folder), { ...given, logger });
-  if (store.isNew) report.note(`Created store ${store.location}`);
+  if (store.isNew) {
+    report.message(`Created store ${store.location}`, { created: store.location });
+  }
   return store;
 }

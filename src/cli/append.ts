@@ -2,8 +2,10 @@
  * `append`: changes from a file or standard input to a writer, in bounded memory.
  * @module
  */
+import { TidemarkError } from "../engine/errors.ts";
 import { checkName } from "../engine/paths.ts";
 import type { AppendResult, EncodedChanges } from "../engine/types.ts";
+import { asTidemarkError } from "../http/problem.ts";
 import { CHANGE_FORMATS, readChanges } from "./_input.ts";
 import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount, type Report } from "./_report.ts";
@@ -96,9 +98,23 @@ class Appending {
       await underWay;
     } catch (error) {
       await Promise.allSettled([underWay]);
-      this.#report.note(this.#standing());
-      throw error;
+      throw this.#withStanding(error);
     }
+  }
+
+  /** Says how far it came: as a message, or for programs as details of the error. */
+  #withStanding(thrown: unknown): unknown {
+    if (!this.#report.isJson) {
+      this.#report.note(this.#standing());
+      return thrown;
+    }
+    const error = asTidemarkError(thrown);
+    const details = { ...error.details, appended: this.#facts() };
+    return new TidemarkError(error.code, error.message, {
+      outcome: error.outcome,
+      details,
+      cause: error,
+    });
   }
 
   async #append(piece: EncodedChanges): Promise<void> {
@@ -124,21 +140,27 @@ class Appending {
         }; continue at ${this.#last.nextOffset}`;
   }
 
+  #facts(): Readonly<Record<string, unknown>> {
+    return {
+      count: this.#count,
+      bytes: this.#bytes,
+      offset: this.#firstOffset ?? null,
+      nextOffset: this.#last?.nextOffset ?? null,
+      sequenceNumber: this.#last?.sequenceNumber ?? null,
+      ack: "durable",
+    };
+  }
+
   async reportEnd(job: string): Promise<void> {
     const last = this.#last;
     const text = last === undefined
       ? `Nothing to append to ${job}/${this.#writer}`
       : `Appended ${formatCount(this.#count, "change")} to ${job}/${this.#writer}, ` +
         `${formatBytes(this.#bytes)}, durable; next offset ${last.nextOffset}`;
-    await this.#report.result(text, {
-      job,
-      writer: this.#writer,
-      count: this.#count,
-      bytes: this.#bytes,
-      offset: this.#firstOffset ?? null,
-      nextOffset: last?.nextOffset ?? null,
-      sequenceNumber: last?.sequenceNumber ?? null,
-      ack: "durable",
-    });
+    try {
+      await this.#report.result(text, { job, writer: this.#writer, ...this.#facts() });
+    } catch (error) {
+      throw error instanceof TidemarkError ? this.#withStanding(error) : error;
+    }
   }
 }

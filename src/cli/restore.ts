@@ -10,9 +10,10 @@ import { CHANGE_FORMATS, type ChangeFormat } from "./_input.ts";
 import { FALLBACK_OPTION, openReadStore, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount } from "./_report.ts";
 import type { TargetRestore } from "./_target.ts";
+import { StopRequest } from "./_stop_request.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "./_values.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
 
 const WRITERS_OF: Readonly<Record<ChangeFormat, (bytes: Uint8Array) => Uint8Array>> = {
   lines: toLines,
@@ -57,46 +58,65 @@ async function run(context: CommandContext): Promise<number> {
   };
   const output = options.text("output") ?? "-";
   const [job, writer] = [options.required("job"), options.required("writer")];
-  await using store = await openReadStore(context);
-  await using reader = await store.reader(job);
-  const restore = await reader.restore(writer, wish);
-  const trailer = output === "-"
-    ? await copy(context, restore, format, (bytes) => context.io.writeOutput(bytes))
-    : await copyToFile(context, restore, format, output);
-  const text = `Restored ${formatCount(trailer.count, "change")} of ${job}/${writer}, ` +
-    `${trailer.confirmed} confirmed, hash ${trailer.hash}`;
-  if (output !== "-") await report.result(text, { job, writer, ...trailer, output });
-  else if (!report.isJson) report.note(text);
+  const stop = new StopRequest(context.io);
+  try {
+    await using store = await openReadStore(context);
+    await using reader = await store.reader(job);
+    const restore = await reader.restore(writer, wish);
+    const copying = { context, restore, format, stop };
+    const trailer = output === "-"
+      ? await copy(copying, (bytes) => context.io.writeOutput(bytes))
+      : await copyToFile(copying, output);
+    if (trailer === undefined) return reportInterrupted(context, stop, output);
+    const text = `Restored ${formatCount(trailer.count, "change")} of ${job}/${writer}, ` +
+      `${trailer.confirmed} confirmed, hash ${trailer.hash}`;
+    if (output !== "-") await report.result(text, { job, writer, ...trailer, output });
+    else report.message(text, { job, writer, ...trailer });
+  } finally {
+    stop.ignore();
+  }
   return EXIT_OK;
 }
 
-async function copyToFile(
-  context: CommandContext,
-  restore: TargetRestore,
-  format: ChangeFormat,
-  path: string,
-): Promise<RestoreTrailer> {
-  const file = await context.io.createFile(path);
+function reportInterrupted({ report }: CommandContext, stop: StopRequest, output: string): number {
+  const text = output === "-"
+    ? "Interrupted: what was written to stdout is not whole"
+    : `Interrupted: ${output} was not written`;
+  report.message(text, { interrupted: stop.signal, output });
+  return stop.signal === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stop.signal];
+}
+
+/** A restore on its way out. */
+interface Copying {
+  readonly context: CommandContext;
+  readonly restore: TargetRestore;
+  readonly format: ChangeFormat;
+  readonly stop: StopRequest;
+}
+
+async function copyToFile(copying: Copying, path: string): Promise<RestoreTrailer | undefined> {
+  const file = await copying.context.io.createFile(path);
   try {
-    const trailer = await copy(context, restore, format, (bytes) => file.write(bytes));
-    await file.commit();
+    const trailer = await copy(copying, (bytes) => file.write(bytes));
+    if (trailer !== undefined) await file.commit();
     return trailer;
   } finally {
     await file.discard();
   }
 }
 
+/** Copies all of it; a signal ends it before, and then there is no trailer. */
 async function copy(
-  { report }: CommandContext,
-  restore: TargetRestore,
-  format: ChangeFormat,
+  { context: { report }, restore, format, stop }: Copying,
   write: (bytes: Uint8Array) => Promise<void>,
-): Promise<RestoreTrailer> {
+): Promise<RestoreTrailer | undefined> {
   const convert = WRITERS_OF[format];
   let bytes = 0;
   for await (const slice of restore.pieces) {
     for (const piece of cutChanges(slice, MIB)) {
-      await write(convert(piece));
+      // A reader that has paused would hold the end up.
+      await Promise.race([write(convert(piece)), stop.requested]);
+      if (stop.signal !== undefined) return undefined;
       bytes += piece.length;
       report.progress(() => `${formatBytes(bytes)} restored`);
     }

@@ -71,7 +71,10 @@ async function run(context: CommandContext): Promise<number> {
       }));
       await announce(context, server, store.location);
       await stop.requested;
-      report.note("Closing: requests under way may finish; a second signal ends at once");
+      report.message("Closing: requests under way may finish; a second signal ends at once", {
+        state: "closing",
+        signal: stop.signal,
+      });
       await server.close(shutdownMsMax);
     } catch (error) {
       app.failed(error);
@@ -82,7 +85,7 @@ async function run(context: CommandContext): Promise<number> {
     stop.ignore();
     processMetrics.close();
   }
-  report.note("Closed: everything acknowledged is durable");
+  report.message("Closed: everything acknowledged is durable", { state: "closed" });
   return EXIT_OK;
 }
 
@@ -113,7 +116,7 @@ async function announce(
   store: string,
 ): Promise<void> {
   const { url, hostname, port } = server;
-  await report.result(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
+  await report.announce(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
 }
 
 /** Reads `HOST:PORT`, `[IPV6]:PORT`, `:PORT` or `PORT`. @throws {UsageError} */

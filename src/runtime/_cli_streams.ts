@@ -1,5 +1,6 @@
 /** Standard input and output, by what each runtime does well. */
 import process from "node:process";
+import { TidemarkError } from "../engine/errors.ts";
 
 /** Nobody reads the output any more, as after `| head`. */
 export class BrokenPipeError extends Error {
@@ -13,15 +14,35 @@ export function readStandardInput(): AsyncIterable<Uint8Array> {
   return process.stdin;
 }
 
-/** Writes all of `bytes` to standard output. @throws {BrokenPipeError} */
+/**
+ * Writes all of `bytes` to standard output.
+ *
+ * @throws {BrokenPipeError}
+ * @throws {TidemarkError} `storage-full`, `storage-unavailable`
+ */
 export async function writeStandardOutput(bytes: Uint8Array): Promise<void> {
   try {
     if ("Deno" in globalThis) await writeOnDeno(bytes);
     else await writeOnNode(bytes);
   } catch (error) {
     if (isBrokenPipe(error)) throw new BrokenPipeError("Nobody reads the output", { cause: error });
-    throw error;
+    throw unwritable(error);
   }
+}
+
+function unwritable(cause: unknown): TidemarkError {
+  const errno = (cause as { code?: unknown }).code;
+  if (errno === "ENOSPC" || errno === "EDQUOT") {
+    return new TidemarkError("storage-full", "Cannot write to stdout: no space", {
+      details: { errno },
+      cause,
+    });
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new TidemarkError("storage-unavailable", `Cannot write to stdout: ${reason}`, {
+    details: { errno },
+    cause,
+  });
 }
 
 async function writeOnDeno(bytes: Uint8Array): Promise<void> {

@@ -43,6 +43,7 @@ export interface CliIo {
    * Writes to stdout; settles when there is room for more.
    *
    * @throws {BrokenPipeError} when nobody reads any more
+   * @throws {TidemarkError} `storage-full`, `storage-unavailable`
    */
   writeOutput(bytes: Uint8Array): Promise<void>;
   /** Writes to stderr. */

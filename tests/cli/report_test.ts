@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { TidemarkError } from "../../src/engine/errors.ts";
+import { createCliIo } from "../../src/runtime/cli_io.ts";
+import { run, TestIo, withFolder, withStore } from "./_run.ts";
+
+const TO_W = ["--job", "j", "--writer", "w"];
+const noRoom = () =>
+  Promise.reject(new TidemarkError("storage-full", "Cannot write to stdout: no space"));
+
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name).sort();
+}
+
+describe("where stdout takes nothing", () => {
+  test("append says that the changes are durable", () =>
+    withFolder(async (folder) => {
+      const args = ["append", "--store", join(folder, "store"), ...TO_W];
+      const { code, stderr } = await run(args, { stdin: "a\nb\n", io: { writeOutput: noRoom } });
+      assert.equal(code, 7);
+      assert.match(stderr, /2 changes of this input durable, offsets 0 to 1; continue at 2/);
+      assert.match(stderr, /Cannot write to stdout: no space; what was asked for is done/);
+      assert.match(stderr, /outcome: applied/);
+    }));
+
+  test("restore says so", () =>
+    withStore(async (store) => {
+      const args = ["restore", "--store", store, ...TO_W, "--at", "tail"];
+      const { code, stderr } = await run(args, { io: { writeOutput: noRoom } });
+      assert.equal(code, 7);
+      assert.match(stderr, /^error: Cannot write to stdout: no space\n/);
+    }));
+});
+
+describe("restore that a signal interrupts", () => {
+  for (const json of [[], ["--json"]]) {
+    test(`leaves no file and no lease behind, and says so ${json.join("")}`, () =>
+      withStore(async (store, folder) => {
+        const before = await filesOf(folder);
+        const io: TestIo = new TestIo({
+          io: {
+            createFile: async (path) => {
+              const file = await createCliIo().createFile(path);
+              const write = (bytes: Uint8Array): Promise<void> => {
+                io.signal("SIGINT");
+                return file.write(bytes);
+              };
+              return { ...file, write };
+            },
+          },
+        });
+        const output = join(folder, "out");
+        const args = ["restore", "--store", store, ...TO_W, "--at", "tail", "-o", output];
+        const { code, stdout, stderr } = await io.run([...args, ...json]);
+        assert.deepEqual([code, stdout], [130, ""]);
+        assert.equal(
+          stderr,
+          json.length > 0
+            ? `{"interrupted":"SIGINT","output":${JSON.stringify(output)}}\n`
+            : `Interrupted: ${output} was not written\n`,
+        );
+        assert.deepEqual(await filesOf(folder), before);
+      }));
+  }
+
+  test("says that stdout is not whole, although nobody reads it any more", () =>
+    withStore(async (store) => {
+      const io: TestIo = new TestIo({
+        io: {
+          writeOutput: () => {
+            io.signal("SIGTERM");
+            return new Promise(() => {});
+          },
+        },
+      });
+      const { code, stderr } = await io.run(["restore", "--store", store, ...TO_W, "--at", "tail"]);
+      assert.deepEqual([code, stderr], [
+        143,
+        "Interrupted: what was written to stdout is not whole\n",
+      ]);
+    }));
+});
+
+describe("with --json", () => {
+  test("misuse has the fields of every error", async () => {
+    const { code, stderr } = await run(["append", "--jbo=1", "--json"]);
+    const { error } = JSON.parse(stderr);
+    assert.deepEqual([code, error.exitCode], [2, 2]);
+    assert.deepEqual([error.code, error.kind, error.outcome, error.retryable], [
+      "usage",
+      "invalid",
+      "not-applied",
+      false,
+    ]);
+    assert.match(error.nextStep, /^tidemark append --help/);
+  });
+
+  test("append that fails writes only JSON, with how far it came", () =>
+    withStore(async (store, folder) => {
+      const args = ["append", "--store", store, ...TO_W, "--format", "ndjson", "--json"];
+      const { stderr } = await run(args, { stdin: "{bad}\n" });
+      const { error } = JSON.parse(stderr);
+      assert.equal(error.code, "invalid-change");
+      assert.deepEqual([error.details.appended.count, error.details.appended.nextOffset], [
+        0,
+        null,
+      ]);
+      const fresh = ["append", "--store", join(folder, "new"), ...TO_W, "--json"];
+      const made = await run(fresh, { stdin: "a\n" });
+      assert.deepEqual(JSON.parse(made.stderr), { created: join(folder, "new") });
+    }));
+
+  test("restore to stdout keeps count and hash", () =>
+    withStore(async (store) => {
+      const args = ["restore", "--store", store, ...TO_W, "--at", "tail", "--json"];
+      const { stdout, stderr } = await run(args);
+      assert.equal(stdout, "one\ntwo\nthree\n");
+      const { job, writer, count, hash } = JSON.parse(stderr);
+      assert.deepEqual([job, writer, count], ["j", "w", 3]);
+      assert.match(hash, /^[0-9a-f]{16}$/);
+    }));
+
+  test("serve tells its end as lines of JSON", () =>
+    withFolder(async (folder) => {
+      const listening = { hostname: "127.0.0.1", port: 1, url: "http://127.0.0.1:1" };
+      const io: TestIo = new TestIo({
+        io: {
+          serve: () => Promise.resolve({ ...listening, close: () => Promise.resolve() }),
+          writeOutput: () => Promise.resolve(io.signal("SIGTERM")),
+        },
+      });
+      const { code, stderr } = await io.run(["serve", "--store", join(folder, "s"), "--json"]);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual(stderr.trimEnd().split("\n").map((line) => JSON.parse(line)), [
+        { created: join(folder, "s") },
+        { state: "closing", signal: "SIGTERM" },
+        { state: "closed" },
+      ]);
+    }));
+});

@@ -6,6 +6,7 @@
 import { copyBatch } from "./changelog/batch_copy.ts";
 import { scanTail } from "./changelog/tail_scan.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
+import { findWhole } from "./checkpoint/fallback.ts";
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import { checkFingerprint, Checkpointer } from "./checkpoint/checkpointer.ts";
@@ -96,23 +97,61 @@ async function takeJob(
   }
 }
 
+interface FoundTail {
+  readonly head: ManifestBody | undefined;
+  readonly tail: Tail;
+}
+
+/** Reads what the job goes on from, and writes nothing. */
+async function findTail(
+  { place: { backend, keys, store } }: JobOpenOptions,
+  checkpointer: Checkpointer,
+  epoch: number,
+): Promise<FoundTail> {
+  const { tailFrom, doomed } = checkpointer.newest;
+  const head = await checkpointer.readHead();
+  const adopted = await checkpointer.readAdopted();
+  const tail = await scanTail(
+    { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
+  );
+  return { head, tail };
+}
+
+/** With `fallback`, a job that can't be recovered goes on from its newest whole checkpoint, as if it was resumed there. */
+async function findOrGiveUpTail(
+  options: JobOpenOptions,
+  checkpointer: Checkpointer,
+  epoch: number,
+): Promise<FoundTail> {
+  try {
+    return await findTail(options, checkpointer, epoch);
+  } catch (error) {
+    const isOfData = error instanceof TidemarkError && error.kind === "corrupt";
+    if (!isOfData || options.fallback !== true) throw error;
+    const { place, ports: { logger } } = options;
+    const job = place.keys.job;
+    logger.log("error", "Gives the tail up, and falls back to a checkpoint", { job, error });
+    const { newest } = checkpointer;
+    const head = newest.head === null
+      ? null
+      : (await findWhole(place, newest, "latest", logger)).uuid;
+    await checkpointer.publishResume(epoch, { head });
+    return await findTail(options, checkpointer, epoch);
+  }
+}
+
 async function recover(
   options: JobOpenOptions,
   owner: OwnerKey,
   checkpointer: Checkpointer,
 ): Promise<Pick<OpenedJob, "uploads" | "tail" | "carried" | "report">> {
   const { place, settings, ports, local } = options;
-  const { backend, keys, store } = place;
   const { epoch } = owner;
-  const { run, tailFrom, doomed } = checkpointer.newest;
-  const head = await checkpointer.readHead();
-  const adopted = await checkpointer.readAdopted();
-  const tail = await scanTail(
-    { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
-  );
+  const found = await findOrGiveUpTail(options, checkpointer, epoch);
+  const { run } = checkpointer.newest;
   const uploads = beginUploads({ place, epoch, run, settings, ports, local });
   try {
-    return { uploads, ...await takeOver(options, checkpointer, uploads, { head, tail }) };
+    return { uploads, ...await takeOver(options, checkpointer, uploads, found) };
   } catch (error) {
     await uploads.log.close();
     throw error;
@@ -124,7 +163,7 @@ async function takeOver(
   { place, local, ports }: JobOpenOptions,
   checkpointer: Checkpointer,
   { log, registry }: JobUploads,
-  { head, tail }: { readonly head: ManifestBody | undefined; readonly tail: Tail },
+  { head, tail }: FoundTail,
 ): Promise<Pick<OpenedJob, "tail" | "carried" | "report">> {
   const { backend, keys } = place;
   const copied: string[] = [];

@@ -224,4 +224,9 @@ export interface JobOptions {
   create?: boolean;
   /** Whether to take the job from a live owner on this machine. @default false */
   takeOver?: boolean;
+  /**
+   * Whether to give the tail up, and go on from the newest checkpoint that is whole, when the job can't be recovered:
+   * `head` or something of the tail is corrupt or missing. What is given up is logged as an error. @default false
+   */
+  fallback?: boolean;
 }

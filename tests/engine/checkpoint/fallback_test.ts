@@ -60,3 +60,50 @@ describe("a checkpoint that can't be read", () => {
     assert.match(error.message, new RegExp(`${newer}: .*; ${older}: .*cut to 50 bytes`));
   });
 });
+
+describe("a job that can't be recovered", () => {
+  test("is opened from an older checkpoint where asked, when its head can't be read", async () => {
+    const { store, backend, older, newer } = await twoCheckpoints();
+    await store.close();
+    await rewrite(backend, `jobs/${JOB}/checkpoints/${newer}.json`, flip(200));
+    const { store: again, ports } = await openEngine(backend);
+    await rejectsWith(again.job(JOB), "corrupt");
+    const job = await again.job(JOB, { fallback: true });
+    assert.match(ports.logger.records.map(({ message }) => message).join(), /Gives the tail up/);
+    assert.equal((await job.checkpointDetails("latest")).uuid, older);
+    await appendDurably(job, "w", "three");
+    await job.checkpoint();
+    await again.close();
+    const { job: next } = await openJobOn(backend);
+    assert.deepEqual((await restore(next, { at: "tail" })).changes, { w: ["one", "three"] });
+  });
+
+  test("is opened from its head where asked, when its tail is bad", async () => {
+    const { store, job, backend, newer } = await twoCheckpoints();
+    await appendDurably(job, "w", "tail");
+    await job.resume({ at: "tail" });
+    await appendDurably(job, "w", "more");
+    await store.close();
+    const file = (await changeFiles(backend)).at(-2)!;
+    await rewrite(backend, file, (bytes) => flip(bytes.length - 200)(bytes));
+    const { store: again } = await openEngine(backend);
+    await rejectsWith(again.job(JOB), "corrupt");
+    const opened = await again.job(JOB, { fallback: true });
+    assert.equal((await opened.checkpointDetails("latest")).uuid, newer);
+    assert.deepEqual((await restore(opened, { at: "tail" })).changes, { w: ["one", "two"] });
+    await appendDurably(opened, "w", "three");
+    await again.close();
+    const { job: next } = await openJobOn(backend);
+    assert.deepEqual((await restore(next, { at: "tail" })).changes, { w: ["one", "two", "three"] });
+  });
+
+  test("is not opened when nothing is whole", async () => {
+    const { store, backend, older, newer } = await twoCheckpoints();
+    await store.close();
+    for (const uuid of [older, newer]) {
+      await rewrite(backend, `jobs/${JOB}/checkpoints/${uuid}.json`, flip(200));
+    }
+    const { store: again } = await openEngine(backend);
+    await rejectsWith(again.job(JOB, { fallback: true }), "corrupt");
+  });
+});

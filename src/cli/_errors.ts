@@ -8,6 +8,9 @@ import type { Report } from "./_report.ts";
 import { toJson } from "../http/json.ts";
 import { UsageError } from "./_usage_error.ts";
 
+/** What only the command line can offer where a job has a live owner. */
+const OR_TAKE_OVER = ", or take the job from it with --take-over";
+
 /** Tells of an error; answers the exit code. */
 export function reportError(report: Report, thrown: unknown): number {
   const { error, whileClosing } = separate(thrown);
@@ -15,9 +18,10 @@ export function reportError(report: Report, thrown: unknown): number {
     report.note(`error while closing: ${asTidemarkError(whileClosing).message}`);
   }
   if (error instanceof UsageError) return reportUsage(report, error);
-  const { code, kind, outcome, retryable, detail, details, nextStep } = problemOf(
+  const { code, kind, outcome, retryable, detail, details, nextStep: step } = problemOf(
     asTidemarkError(error),
   );
+  const nextStep = code === "job-busy" ? `${step}${OR_TAKE_OVER}` : step;
   const exitCode = EXIT_CODE_OF[kind];
   if (report.isJson) {
     const problem = { code, kind, outcome, retryable, detail, details, nextStep, exitCode };

@@ -41,9 +41,10 @@ export async function openLocalTarget(
 ): Promise<Target> {
   const create = openFor === "append";
   const takeOver = context.options.flag("take-over");
+  const fallback = context.options.flag("fallback");
   const store = await openNamedStore(context, { mode: "own", create });
   try {
-    return new LocalTarget(store, await store.job(job, { create, takeOver }));
+    return new LocalTarget(store, await store.job(job, { create, takeOver, fallback }));
   } catch (error) {
     await store.close();
     throw error;
@@ -133,6 +134,10 @@ class LocalTarget implements Target {
         if (!hasCode(error, "backpressure") || availability.isAvailable()) throw error;
       }
     }
+  }
+
+  writers(): Promise<WriterPosition[]> {
+    return this.job.writers();
   }
 
   checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata> {

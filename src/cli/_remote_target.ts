@@ -83,6 +83,10 @@ class RemoteTarget implements Target {
     }
   }
 
+  async writers(): Promise<readonly WriterPosition[]> {
+    return (await this.client.job(this.job)).writers;
+  }
+
   checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata> {
     return this.client.checkpoint(this.job, options);
   }

@@ -64,6 +64,14 @@ export function jsonOption(options: ParsedOptions, name: string): unknown {
   }
 }
 
+/** A checkpoint: `latest` or its uuid. */
+export function checkpointOption(options: ParsedOptions): string | undefined {
+  const text = options.text("at")?.toLowerCase();
+  if (text === undefined || text === "latest" || UUID.test(text)) return text;
+  const reason = text === "tail" ? "a tail is no checkpoint, ls shows where it stands; " : "";
+  throw new UsageError(`Cannot use --at ${text}: ${reason}wants latest, or a checkpoint's uuid`);
+}
+
 /** Where to start: `latest`, `tail` or a checkpoint's uuid. */
 export function atOption(options: ParsedOptions): string | undefined {
   const text = options.text("at")?.toLowerCase();

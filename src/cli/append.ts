@@ -6,6 +6,7 @@ import { TidemarkError } from "../engine/errors.ts";
 import { checkName } from "../engine/paths.ts";
 import type { AppendResult, EncodedChanges } from "../engine/types.ts";
 import { asTidemarkError } from "../http/problem.ts";
+import type { StopSignal } from "../runtime/cli_io.ts";
 import { CHANGE_FORMATS, readChanges } from "./_input.ts";
 import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
 import { formatBytes, formatCount, type Report } from "./_report.ts";
@@ -58,7 +59,7 @@ async function run(context: CommandContext): Promise<number> {
     const appending = new Appending(target, writer, place, report);
     const lull = () => io.sleep(LULL_MS);
     await appending.run(readChanges(input, format, { lull, stopped: stop.requested }));
-    await appending.reportEnd(options.required("job"));
+    await appending.reportEnd(options.required("job"), stop.signal);
   } finally {
     stop.ignore();
   }
@@ -76,6 +77,8 @@ class Appending {
   #count = 0;
   #bytes = 0;
   #sent = 0;
+  /** Where the writer stood before; only asked for where something may be there already. */
+  #startOffset = 0;
 
   constructor(target: Target, writer: string, place: AppendPlace, report: Report) {
     this.#target = target;
@@ -88,6 +91,7 @@ class Appending {
   async run(pieces: AsyncIterable<EncodedChanges>): Promise<void> {
     let underWay: Promise<void> = Promise.resolve();
     try {
+      if (this.#place.offset !== undefined) await this.#findStart();
       for await (const piece of pieces) {
         await underWay;
         underWay = this.#append(piece);
@@ -115,6 +119,17 @@ class Appending {
       details,
       cause: error,
     });
+  }
+
+  async #findStart(): Promise<void> {
+    const writers = await this.#target.writers();
+    this.#startOffset = writers.find(({ writer }) => writer === this.#writer)?.nextOffset ?? 0;
+  }
+
+  /** Changes that an earlier append had brought. */
+  get #presentCount(): number {
+    if (this.#place.offset === undefined || this.#last === undefined) return 0;
+    return Math.max(0, Math.min(this.#startOffset, this.#last.nextOffset) - this.#place.offset);
   }
 
   async #append(piece: EncodedChanges): Promise<void> {
@@ -151,16 +166,26 @@ class Appending {
     };
   }
 
-  async reportEnd(job: string): Promise<void> {
+  async reportEnd(job: string, signal: StopSignal | undefined): Promise<void> {
+    const to = `${job}/${this.#writer}`;
     const last = this.#last;
+    const present = this.#presentCount;
     const text = last === undefined
-      ? `Nothing to append to ${job}/${this.#writer}`
-      : `Appended ${formatCount(this.#count, "change")} to ${job}/${this.#writer}, ` +
+      ? `Nothing to append to ${to}`
+      : `Appended ${formatCount(this.#count - present, "change")} to ${to}, ` +
+        (present === 0 ? "" : `${present} more were already there, `) +
         `${formatBytes(this.#bytes)}, durable; next offset ${last.nextOffset}`;
+    const facts = {
+      ...this.#facts(),
+      ...(present === 0 ? {} : { alreadyThere: present }),
+      ...(signal === undefined ? {} : { interrupted: signal }),
+    };
     try {
-      await this.#report.result(text, { job, writer: this.#writer, ...this.#facts() });
+      await this.#report.result(text, { job, writer: this.#writer, ...facts });
     } catch (error) {
       throw error instanceof TidemarkError ? this.#withStanding(error) : error;
     }
+    if (signal === undefined || this.#report.isJson) return;
+    this.#report.note(`Interrupted after ${formatCount(this.#count, "change")} of this input`);
   }
 }

@@ -97,7 +97,13 @@ async function dispatch(
   const command = findCommand(name);
   const { options, positionals } = parseArguments(command, rest);
   if (options.flag("help")) return await print(helpOf(command));
-  return await command.run({ io, report, options, positionals, openStore: open });
+  try {
+    return await command.run({ io, report, options, positionals, openStore: open });
+  } catch (error) {
+    // What a value should be stands in the help of its command.
+    if (!(error instanceof UsageError) || error.command !== undefined) throw error;
+    throw new UsageError(error.message, command.name);
+  }
 }
 
 function findCommand(name: string): Command {

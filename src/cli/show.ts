@@ -7,8 +7,7 @@ import type { CheckpointDetails } from "../engine/types.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
 import { openReadStore, TARGET_OPTIONS } from "./_open_target.ts";
 import { formatBytes, formatTable } from "./_report.ts";
-import { atOption } from "./_values.ts";
-import { UsageError } from "./_usage_error.ts";
+import { checkpointOption } from "./_values.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -25,8 +24,7 @@ export const SHOW: Command = {
 
 async function run(context: CommandContext): Promise<number> {
   const { options, report } = context;
-  const at = atOption(options) ?? "latest";
-  if (at === "tail") throw new UsageError("Cannot use --at tail: a tail is no checkpoint", "show");
+  const at = checkpointOption(options) ?? "latest";
   const job = options.required("job");
   await using store = await openReadStore(context);
   await using reader = await store.reader(job);

@@ -4,15 +4,19 @@ import { type JsonObject, parseJson } from "./_json.ts";
 
 const OUTCOMES: readonly unknown[] = ["applied", "not-applied", "unknown"];
 
-/** The error that an answer carries. */
-export async function errorOfAnswer(url: string, answer: Response): Promise<TidemarkError> {
+/** The error that an answer carries; `lostOutcome` is its outcome where it carries none. */
+export async function errorOfAnswer(
+  url: string,
+  answer: Response,
+  lostOutcome: Outcome,
+): Promise<TidemarkError> {
   const isProblem = (answer.headers.get("content-type") ?? "").includes("problem+json");
   if (!isProblem) {
     await answer.body?.cancel();
     return unreachable(
       url,
       `it answered ${answer.status} without a problem document, so it is no Tidemark sidecar`,
-      "unknown",
+      lostOutcome,
     );
   }
   return errorOfProblem(parseJson(await answer.text()));

@@ -246,7 +246,7 @@ export class TidemarkClient {
       init.signal?.throwIfAborted();
       throw unreachable(this.url, reasonOf(cause), lostOutcome, cause);
     }
-    if (!answer.ok) throw await errorOfAnswer(this.url, answer);
+    if (!answer.ok) throw await errorOfAnswer(this.url, answer, lostOutcome);
     return answer;
   }
 }

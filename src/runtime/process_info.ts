@@ -33,11 +33,18 @@ function readProcessStat(processId: number): { state: string; startTicks: string
   return { state: fields[0], startTicks: fields[19] };
 }
 
+function nameInPasswordFile(uid: string): string | undefined {
+  const lines = readIfSeen(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
+  return lines.map((line) => line.split(":")).find((fields) => fields[2] === uid)?.[0];
+}
+
 function userName(): string {
   const uid = readIfSeen(() => String(process.getuid?.() ?? "no uid")) ?? "unknown uid";
+  const told = readIfSeen(() => os.userInfo().username);
+  // Bun takes the name from the environment and has "unknown" where it isn't there.
+  const name = told === undefined || told === "unknown" ? nameInPasswordFile(uid) : told;
   // A user id without an entry in the password file is common in containers.
-  const name = readIfSeen(() => os.userInfo().username) ?? "user";
-  return `${name} (${uid})`;
+  return `${name ?? "uid"} (${uid})`;
 }
 
 function runtimeName(): string {

@@ -95,10 +95,14 @@ describe("append", () => {
   test("at an offset is taken once", () =>
     withStore(async (store) => {
       const args = ["append", "--store", store, ...TO_W, "--offset", "3"];
-      for (const _ of [1, 2]) {
-        const { code, stderr } = await run(args, { stdin: "four\nfive\n" });
+      const said = [/Appended 2 changes/, /Appended 0 changes to j\/w, 2 more were already there/];
+      for (const text of said) {
+        const { code, stdout, stderr } = await run(args, { stdin: "four\nfive\n" });
         assert.equal(code, 0, stderr);
+        assert.match(stdout, text);
       }
+      const { json } = await run([...args, "--json"], { stdin: "four\n" });
+      assert.equal(json.alreadyThere, 1);
       assert.equal(await tailOf(store), "one\ntwo\nthree\nfour\nfive\n");
       const other = await run(args, { stdin: "other\n" });
       assert.equal(other.code, 4);
@@ -161,6 +165,7 @@ describe("append", () => {
       assert.deepEqual(test.exits, [130]);
       const appended = Number(/Appended (\d+) changes/.exec(stdout)?.[1]);
       assert.equal(appended < 64_000 && appended > 0, true, stdout);
+      assert.match(stderr, new RegExp(`Interrupted after ${appended} changes of this input\n`));
       assert.equal((await tailOf(store)).length, appended * 1000);
     }));
 

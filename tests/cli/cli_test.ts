@@ -72,7 +72,8 @@ describe("tidemark", () => {
     [["resume", "--job", "j", "--take-over", "--url", "http://x"], /--take-over with --url/],
     [["resume", "--job", "j", "--url", "ftp://x"], /wants an address such as/],
     [["resume", "--job", "j", "--url", "x"], /wants an address such as/],
-    [["show", "--job", "j", "--at", "tail"], /a tail is no checkpoint/],
+    [["show", "--job", "j", "--at", "tail"], /a tail is no checkpoint, .*wants latest, or a/],
+    [["show", "--job", "j", "--at", "now"], /wants latest, or a checkpoint's uuid/],
     [["pin", "--job", "j"], /UUID is missing/],
     [["unpin", "--job", "j", "latest"], /wants a checkpoint's uuid/],
     [["retention", "--job", "j", "--max-age", "7"], /wants a time such as 90s/],
@@ -92,7 +93,8 @@ describe("tidemark", () => {
         assert.equal(code, 2, stderr);
         assert.equal(stdout, "");
         assert.match(stderr, message);
-        assert.match(stderr, /--help/);
+        const command = COMMANDS.find(({ name }) => name === args[0])?.name;
+        assert.match(stderr, command === undefined ? /--help/ : new RegExp(`${command} --help`));
         assert.deepEqual(await readdir(folder), []);
       }));
   }

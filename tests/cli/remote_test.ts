@@ -126,6 +126,10 @@ describe("commands with --url", () => {
     const { code, stderr } = await run(["restore", ...TO_W], { io });
     assert.equal(code, 6);
     assert.match(stderr, /it is no Tidemark sidecar/);
+    const listed = await run(["ls", "--url", URL_OF_J[1]], { io });
+    for (const reading of [stderr, listed.stderr]) assert.doesNotMatch(reading, /outcome/);
+    const changing = await run(["checkpoint", ...URL_OF_J], { io });
+    assert.match(changing.stderr, /outcome: unknown/);
   });
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { main } from "../../src/cli/cli.ts";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import { createCliIo } from "../../src/runtime/cli_io.ts";
 import { run, TestIo, withFolder, withStore } from "./_run.ts";
@@ -33,6 +34,13 @@ describe("where stdout takes nothing", () => {
       assert.equal(code, 7);
       assert.match(stderr, /^error: Cannot write to stdout: no space\n/);
     }));
+});
+
+test("a busy job offers to take it over", async () => {
+  const busy = () => Promise.reject(new TidemarkError("job-busy", "Cannot open job j: busy"));
+  const io = new TestIo();
+  assert.equal(await main(["checkpoint", "--job", "j"], io.io, busy), 4);
+  assert.match(io.stderr, /next: .*\(--url\), or take the job from it with --take-over\n/);
 });
 
 describe("restore that a signal interrupts", () => {

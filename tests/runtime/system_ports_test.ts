@@ -17,6 +17,7 @@ test("systemProcessInfo tells of this process", () => {
   assert.equal(info.processId, process.pid);
   assert.equal(info.hostName, os.hostname());
   assert.match(info.user, /^\S+ \(\d+\)$/);
+  assert.doesNotMatch(info.user, /^unknown/);
   assert.match(info.runtime, new RegExp(`^${runtimeOf(process.versions)} \\d+\\.\\d+\\.\\d+`));
   assert.deepEqual(systemProcessInfo().processStart, info.processStart);
   assert.equal(info.isAlive(process.pid, info.processStart), true);

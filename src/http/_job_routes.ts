@@ -72,7 +72,7 @@ async function describe(job: Job): Promise<Record<string, unknown>> {
 async function resume(request: RouteRequest): Promise<Response> {
   request.query(NO_QUERY);
   const options = await request.json(RESUME_BODY);
-  const job = await request.job();
+  const job = await request.job({ fallback: options.fallback });
   const { checkpoint, ...result } = await job.resume(options);
   return jsonResponse({ ...result, checkpoint: checkpoint ?? null });
 }

@@ -1,7 +1,7 @@
 /** The store that the options name. */
 import type { Store } from "../engine/types.ts";
-import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { OpenStoreOptions } from "../runtime/open_store.ts";
+import { loggerOf } from "./_log.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
 /** Where the store is when nothing says so. */
@@ -27,7 +27,7 @@ export async function openNamedStore(
 ): Promise<Store> {
   const { io, options, report } = context;
   const folder = options.text("store") ?? (io.env.TIDEMARK_STORE || DEFAULT_STORE);
-  const logger = new ConsoleLogger("warning");
+  const logger = loggerOf(report);
   const store = await context.openStore(io.absolutePath(folder), { ...given, logger });
   if (store.isNew) {
     report.message(`Created store ${store.location}`, { created: store.location });

@@ -21,6 +21,9 @@ const WRITERS_OF: Readonly<Record<ChangeFormat, (bytes: Uint8Array) => Uint8Arra
   cborseq: (bytes) => bytes,
 };
 
+/** A source that is cut off while it reads has so long to end. */
+const RETURN_MS_MAX = 1000;
+
 /** The command. */
 export const RESTORE: Command = {
   name: "restore",
@@ -107,19 +110,27 @@ async function copyToFile(copying: Copying, path: string): Promise<RestoreTraile
 
 /** Copies all of it; a signal ends it before, and then there is no trailer. */
 async function copy(
-  { context: { report }, restore, format, stop }: Copying,
+  { context: { io, report }, restore, format, stop }: Copying,
   write: (bytes: Uint8Array) => Promise<void>,
 ): Promise<RestoreTrailer | undefined> {
   const convert = WRITERS_OF[format];
+  const slices = restore.pieces[Symbol.asyncIterator]();
   let bytes = 0;
-  for await (const slice of restore.pieces) {
-    for (const piece of cutChanges(slice, MIB)) {
-      // A reader that has paused would hold the end up.
-      await Promise.race([write(convert(piece)), stop.requested]);
-      if (stop.signal !== undefined) return undefined;
-      bytes += piece.length;
-      report.progress(() => `${formatBytes(bytes)} restored`);
+  try {
+    while (true) {
+      // A source or a reader that has paused would hold the end up.
+      const next = await Promise.race([slices.next(), stop.requested]);
+      if (next === undefined) return undefined;
+      if (next.done) break;
+      for (const piece of cutChanges(next.value, MIB)) {
+        await Promise.race([write(convert(piece)), stop.requested]);
+        if (stop.signal !== undefined) return undefined;
+        bytes += piece.length;
+        report.progress(() => `${formatBytes(bytes)} restored`);
+      }
     }
+  } finally {
+    await Promise.race([slices.return?.(), io.sleep(RETURN_MS_MAX)]);
   }
   report.endProgress();
   return await restore.trailer;

@@ -5,9 +5,9 @@
 import { createApp, type HttpApp } from "../http/app.ts";
 import { PrometheusMetrics } from "../http/metrics.ts";
 import { asTidemarkError, problemResponse } from "../http/problem.ts";
-import { ConsoleLogger } from "../runtime/console_logger.ts";
 import type { HttpServer } from "../runtime/http_server.ts";
 import { observeProcess } from "../runtime/process_metrics.ts";
+import { loggerOf } from "./_log.ts";
 import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
 import { StopRequest } from "./_stop_request.ts";
 import { UsageError } from "./_usage_error.ts";
@@ -66,7 +66,7 @@ async function run(context: CommandContext): Promise<number> {
         bodyBytesMax,
         takeOver: options.flag("take-over"),
         isDraining: () => stop.signal !== undefined,
-        logger: new ConsoleLogger("warning"),
+        logger: loggerOf(report),
         metrics,
       }));
       await announce(context, server, store.location);

@@ -104,6 +104,13 @@ export class TidemarkClient {
   /** Names of the jobs. */
   async jobs(): Promise<string[]> {
     const { jobs } = await this.#get("/v1/jobs");
+    if (!Array.isArray(jobs)) {
+      throw unreachable(
+        this.url,
+        "the answer names no jobs, so it is no Tidemark sidecar",
+        "not-applied",
+      );
+    }
     return (jobs as { job: string }[]).map(({ job }) => job);
   }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { VERSION } from "../../src/engine/version.ts";
 import { execute, ROOT, Running, tidemarkIn } from "./_process.ts";
+import { createCliIo } from "../../src/runtime/cli_io.ts";
 import { run, withFolder } from "./_run.ts";
 
 const TO_W = ["--job", "j", "--writer", "w"];
@@ -126,6 +127,37 @@ describe("tidemark as a process", () => {
       if (stdout.startsWith("Nothing to append")) return;
       assert.match(stdout, /^Appended 2 changes/);
       assert.equal(await tailOf(store), "one\ntwo\n");
+    }));
+
+  test("leaves no file when a signal ends a restore", () =>
+    withFolder(async (folder) => {
+      // The sidecar that it reads from answers the head and one change, and no more.
+      const server = await createCliIo().serve(
+        () =>
+          Promise.resolve(
+            new Response(
+              new ReadableStream({
+                start: (controller) => controller.enqueue(new Uint8Array([0x82, 0, 0x41, 0x61])),
+                pull: () => new Promise(() => {}),
+              }),
+            ),
+          ),
+        { port: 0 },
+      );
+      try {
+        await using restore = new Running([
+          ...await tidemarkIn(folder),
+          ...["restore", "--url", server.url, ...TO_W, "-o", join(folder, "out.txt")],
+        ]);
+        const temporary = async () => (await readdir(folder)).some((name) => name.endsWith(".tmp"));
+        while (!await temporary());
+        restore.signal("SIGTERM");
+        const { code, stderr } = await restore.ended;
+        assert.deepEqual([code, stderr.includes("Interrupted: ")], [143, true], stderr);
+        assert.equal((await readdir(folder)).some((name) => name.includes("out.txt")), false);
+      } finally {
+        await server.close(0);
+      }
     }));
 
   test("runs by its name in the checkout", async () => {

@@ -128,6 +128,10 @@ describe("commands with --url", () => {
     assert.match(stderr, /it is no Tidemark sidecar/);
     const listed = await run(["ls", "--url", URL_OF_J[1]], { io });
     for (const reading of [stderr, listed.stderr]) assert.doesNotMatch(reading, /outcome/);
+    const json = { fetch: () => Promise.resolve(new Response("{}")) };
+    const other = await run(["ls", "--url", URL_OF_J[1]], { io: json });
+    assert.equal(other.code, 6);
+    assert.match(other.stderr, /it is no Tidemark sidecar/);
     const changing = await run(["checkpoint", ...URL_OF_J], { io });
     assert.match(changing.stderr, /outcome: unknown/);
   });

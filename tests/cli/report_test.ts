@@ -121,6 +121,24 @@ describe("with --json", () => {
       assert.deepEqual(JSON.parse(made.stderr), { created: join(folder, "new") });
     }));
 
+  test("what the engine warns of is a line of JSON", async () => {
+    const io = new TestIo();
+    await main(["checkpoint", "--job", "j", "--json"], io.io, (_folder, options) => {
+      options?.logger?.log("warning", "Something is odd", { error: new Error("why"), count: 1n });
+      options?.logger?.log("info", "Something is there");
+      return Promise.reject(new TidemarkError("store-not-found", "none"));
+    });
+    const [warning, error, ...rest] = io.stderr.trimEnd().split("\n").map((line) =>
+      JSON.parse(line)
+    );
+    assert.deepEqual(warning, {
+      level: "warning",
+      message: "Something is odd",
+      fields: { error: "Error: why", count: "1" },
+    });
+    assert.deepEqual([error.error.code, rest], ["store-not-found", []]);
+  });
+
   test("restore to stdout keeps count and hash", () =>
     withStore(async (store) => {
       const args = ["restore", "--store", store, ...TO_W, "--at", "tail", "--json"];

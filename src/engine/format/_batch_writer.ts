@@ -2,8 +2,10 @@
  * Writes the bytes of one batch into the codec's memory: the LZ4 frame, block by block, then what comes behind it.
  *
  * ```
- * XXH32 state | XXH64 state | one block of the body | output, taken away when about 1 MiB is in it
+ * XXH32 state | XXH64 state | one block of the body | output | output
  * ```
+ *
+ * One output is filled while what is in the other may still be on its way to the disk.
  * @module
  */
 import { type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
@@ -42,7 +44,11 @@ export class BatchWriter {
   readonly #contentState: number;
   readonly #frameState: number;
   readonly #input: number;
-  readonly #output: number;
+  /** Where the two outputs begin, and how long each is. */
+  readonly #outputs: readonly [number, number];
+  readonly #capacity: number;
+  /** The output that is being filled. */
+  #output: number;
   #end: number;
 
   constructor(codec: Codec, options: BatchWriterOptions) {
@@ -51,8 +57,11 @@ export class BatchWriter {
     this.#contentState = codec.arenaStart;
     this.#frameState = this.#contentState + HASH_STATE_BYTES;
     this.#input = this.#frameState + HASH_STATE_BYTES;
-    this.#output = this.#input + options.blockBytes + SLOP_BYTES;
-    this.#end = this.#output;
+    const first = this.#input + options.blockBytes + SLOP_BYTES;
+    this.#capacity = Math.floor((codec.arenaEnd - first) / 2);
+    this.#outputs = [first, first + this.#capacity];
+    this.#output = first;
+    this.#end = first;
     codec.xxh32Begin(this.#contentState);
     codec.xxh64Begin(this.#frameState);
   }
@@ -103,9 +112,8 @@ export class BatchWriter {
 
   /** Writes bytes that come behind the LZ4 frame. */
   *append(bytes: Uint8Array): Generator<Uint8Array> {
-    const capacity = this.#codec.arenaEnd - this.#output;
     for (let at = 0; at < bytes.length;) {
-      const room = capacity - (this.#end - this.#output);
+      const room = this.#capacity - (this.#end - this.#output);
       const part = bytes.subarray(at, at + room);
       this.#codec.bytes.set(part, this.#end);
       this.#end += part.length;
@@ -114,7 +122,7 @@ export class BatchWriter {
     }
   }
 
-  /** Gives away what was written, in pieces; they are valid until the call after them. */
+  /** Gives away what was written, in pieces; they are valid until the flush after the next. */
   *flush(): Generator<Uint8Array> {
     const end = this.#end;
     const pieces = Math.max(1, Math.round((end - this.#output) / PIECE_BYTES));
@@ -122,6 +130,7 @@ export class BatchWriter {
     for (let at = this.#output; at < end; at += length) {
       yield this.#codec.bytes.subarray(at, Math.min(at + length, end));
     }
+    this.#output = this.#output === this.#outputs[0] ? this.#outputs[1] : this.#outputs[0];
     this.#end = this.#output;
   }
 

@@ -17,6 +17,9 @@ import { Malformed } from "./_malformed.ts";
 import type { Batch, ChangeFileHeader } from "./change_file.ts";
 import { type ChangeSet, type ChangeSetEntry, checkSetFacts, entryOf } from "./change_set.ts";
 
+/** The last piece of a batch: who asks for it may still be writing the one before. */
+const NOTHING = new Uint8Array(0);
+
 /** How to encode. */
 export interface ChangeFileEncoderOptions {
   /** `none` stores blocks plainly. */
@@ -74,7 +77,8 @@ export class ChangeFileEncoder {
    * Makes one batch. A generator that is left before its end leaves the file unfinished, for good.
    *
    * @param sets At least one; together within the caps of a batch, see {@link fitsOneBatch}.
-   * @returns Pieces of about 1 MiB at most; each is a view of memory that is used anew when the next is asked for.
+   * @returns Pieces of about 1 MiB at most, the last of them empty. Each is a view of memory that is used anew when the
+   * one after the next is asked for: while one is being written, the next can be made.
    * @throws {RangeError} A change set is out of range, or the batch is above a cap. Nothing was made then.
    */
   *batch(sets: readonly ChangeSet[]): Generator<Uint8Array, Batch> {
@@ -138,6 +142,7 @@ export class ChangeFileEncoder {
     const index = encodeIndex(unfinished);
     yield* writer.append(index.bytes);
     yield* writer.flush();
+    yield NOTHING;
     const end = unfinished.indexPosition + index.bytes.length;
     return { ...unfinished, end, indexHash: index.hash };
   }

@@ -11,12 +11,14 @@ import type { Appender } from "./backend.ts";
 export interface AppendTarget {
   /** Writes all of `bytes` at `position`; calls `checkWanted`, which may throw, before it goes on after a part. */
   write(bytes: Uint8Array, position: number, checkWanted: () => void): Promise<void>;
+  /** Makes what was written before durable, though perhaps not the object's name. @default nothing is done */
+  syncData?(): Promise<void>;
   /** Makes everything written durable, and the object's name with it. */
   sync(): Promise<void>;
   /** Lets the object go. */
   close(): Promise<void>;
   /** Lets the object go when the call `running` has settled; nobody waits for that, and it reports for itself. */
-  closeAfter(running: Promise<void>): void;
+  closeAfter(running: Promise<unknown>): void;
 }
 
 /** An {@link Appender} over an {@link AppendTarget}. */
@@ -26,6 +28,8 @@ export class GuardedAppender implements Appender {
   #length = 0;
   #failure: TidemarkError | undefined;
   #running: Promise<void> | undefined;
+  /** A sync beside which other calls go on. */
+  #early: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(key: string, target: AppendTarget) {
@@ -48,8 +52,23 @@ export class GuardedAppender implements Appender {
     this.#length += bytes.length;
   }
 
+  beginSync(): void {
+    if (this.#early !== undefined || this.#failure !== undefined || this.#closing !== undefined) {
+      return;
+    }
+    this.#early = this.#target.syncData?.().catch((error: unknown) => {
+      this.#failure ??= this.#failureOf("sync", error);
+    }).finally(() => {
+      this.#early = undefined;
+    });
+  }
+
   async sync(): Promise<void> {
-    await this.#run("sync", () => this.#target.sync());
+    await this.#run("sync", async () => {
+      await this.#early;
+      if (this.#failure !== undefined) throw this.#failure;
+      await this.#target.sync();
+    });
   }
 
   close(): Promise<void> {
@@ -58,26 +77,32 @@ export class GuardedAppender implements Appender {
   }
 
   async #close(): Promise<void> {
-    if (this.#running === undefined) return await this.#target.close();
+    const running = [this.#running, this.#early].filter((call) => call !== undefined);
+    if (running.length === 0) return await this.#target.close();
     // A descriptor that is closed under a running call may be another file's by the time it is used. But a disk may
     // hang for ever, and nothing counts any more that the call comes to: whoever closes does not wait for it.
-    this.#target.closeAfter(this.#running);
+    this.#target.closeAfter(Promise.allSettled(running));
   }
 
   #run(action: string, call: () => Promise<void>): Promise<void> {
     this.#check(action);
     const running = call().catch((error: unknown) => {
-      this.#failure = error instanceof TidemarkError ? error : new TidemarkError(
-        "internal",
-        `Cannot ${action} ${JSON.stringify(this.key)}: an unexpected error`,
-        { outcome: "unknown", cause: error },
-      );
+      this.#failure = this.#failureOf(action, error);
       throw this.#failure;
     }).finally(() => {
       this.#running = undefined;
     });
     this.#running = running;
     return running;
+  }
+
+  #failureOf(action: string, error: unknown): TidemarkError {
+    if (error instanceof TidemarkError) return error;
+    return new TidemarkError(
+      "internal",
+      `Cannot ${action} ${JSON.stringify(this.key)}: an unexpected error`,
+      { outcome: "unknown", cause: error },
+    );
   }
 
   #checkOpen(action: string, outcome: Outcome): void {

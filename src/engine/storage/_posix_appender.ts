@@ -90,6 +90,7 @@ function targetOf(
         { action: "append to", path, wantedBytes: bytes.length, outcome: "unknown" },
         () => writeFully(handle, bytes, position, checkWanted),
       ),
+    syncData: () => attempt({ action: "sync", path, outcome: "unknown" }, () => handle.datasync()),
     sync: () =>
       attempt({ action: "sync", path, outcome: "unknown" }, async () => {
         await handle.datasync();

@@ -127,6 +127,13 @@ export interface Appender {
    */
   write(bytes: Uint8Array): Promise<void>;
   /**
+   * Begins to bring what was written to disk, so that the next {@link Appender.sync} has less to wait for. Returns at
+   * once, and other calls go on meanwhile; if it fails, so does the next of them.
+   *
+   * @default nothing is done
+   */
+  beginSync?(): void;
+  /**
    * Makes all that was written durable; the first time also the object's name, in every directory that changed.
    *
    * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`

@@ -256,18 +256,29 @@ export class ChangeFileLog {
 
   async #writeBatch(file: OpenFile, sets: readonly ChangeSet[]): Promise<Batch> {
     const pieces = file.encoder.batch(sets);
-    let step = pieces.next();
+    let writing: Promise<void> | undefined;
+    let step: IteratorResult<Uint8Array, Batch> | undefined;
     try {
-      for (; !step.done; step = pieces.next()) await this.#writePiece(file, step.value);
+      // A piece is written, and the one before it brought to disk, while the next is made.
+      for (step = pieces.next(); !step.done; step = pieces.next()) {
+        await writing;
+        if (writing !== undefined && step.value.length > 0) file.appender!.beginSync?.();
+        writing = this.#writePiece(file, step.value);
+      }
+      await writing;
       return step.value;
     } finally {
-      // A generator that is left early lets go of its codec.
-      if (!step.done) pieces.return(undefined as never);
+      if (step?.done !== true) {
+        // A generator that is left early lets go of its codec, whose memory may still be read.
+        await Promise.allSettled([writing]);
+        pieces.return(undefined as never);
+      }
     }
   }
 
   async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {
     this.#checkWanted(file);
+    if (piece.length === 0) return;
     follow(file, piece);
     await file.appender!.write(piece);
   }

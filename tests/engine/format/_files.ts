@@ -126,19 +126,22 @@ export function encodeFile(
   return { header, parts, batches: made, bytes: join(parts) };
 }
 
-/** Encodes one batch whole. */
+/** Encodes one batch whole, looking at each piece as late as that is allowed: when the next one is there. */
 export function encodeBatch(
   encoder: ChangeFileEncoder,
   sets: readonly ChangeSet[],
 ): { bytes: Uint8Array; batch: Batch; pieces: number[] } {
   const pieces: Uint8Array[] = [];
   const batch = encoder.batch(sets);
+  let last: Uint8Array | undefined;
   for (;;) {
     const step = batch.next();
     if (step.done) {
+      if (last?.length !== 0) throw new Error("The last piece of a batch is not empty");
       return { bytes: join(pieces), batch: step.value, pieces: pieces.map((p) => p.length) };
     }
-    pieces.push(step.value.slice());
+    if (last !== undefined) pieces.push(last.slice());
+    last = step.value;
   }
 }
 

@@ -88,6 +88,10 @@ class DenoFileHandle implements FileHandle {
   #isOpen = true;
   /** The calls that wait for the file's one position. */
   #turn: Promise<unknown> | undefined;
+  /** Where the file's position is; undefined while a call moves it. */
+  #position: number | undefined = 0;
+  /** Counts the calls that move it. */
+  #moves = 0;
 
   constructor(file: DenoFile) {
     this.#file = file;
@@ -98,7 +102,7 @@ class DenoFileHandle implements FileHandle {
     return await this.#at(
       position,
       target.length <= SYNC_BYTES_MAX ? () => file.readSync(target) : () => file.read(target),
-    ) ?? 0;
+    );
   }
 
   async write(source: Uint8Array, position: number): Promise<number> {
@@ -138,18 +142,23 @@ class DenoFileHandle implements FileHandle {
   }
 
   /** Makes a call at a position, after those that were asked for before. */
-  async #at<T>(position: number, call: () => T | Promise<T>): Promise<T> {
+  async #at(
+    position: number,
+    call: () => number | null | Promise<number | null>,
+  ): Promise<number> {
     const before = this.#turn;
+    let move = 0;
     const run = () => {
-      this.#file.seekSync(position, SEEK_FROM_START);
+      move = ++this.#moves;
+      if (this.#position !== position) this.#file.seekSync(position, SEEK_FROM_START);
+      this.#position = undefined;
       return call();
     };
-    if (before === undefined) {
-      const result = run();
-      if (!(result instanceof Promise)) return result;
-      return await this.#take(result);
-    }
-    return await this.#take(before.then(run, run));
+    const result = before === undefined ? run() : before.then(run, run);
+    const count = (result instanceof Promise ? await this.#take(result) : result) ?? 0;
+    // Another call may have begun before this one is told of its end.
+    if (move === this.#moves) this.#position = position + count;
+    return count;
   }
 
   async #take<T>(turn: Promise<T>): Promise<T> {

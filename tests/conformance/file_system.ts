@@ -121,6 +121,34 @@ const HANDLES: Record<string, Try> = {
     });
     await handle.close();
   },
+  "keeps positions apart when short and long calls overlap, in any order": async ({ fs, at }) => {
+    const handle = await fs.open(at("f"), "create");
+    const lengths = [5, 300_000, 7, 300_000, 100, 400_000, 3, 9, 300_000, 1];
+    let end = 0;
+    const pieces = lengths.map((length, index) => {
+      const piece = { at: end, bytes: new Uint8Array(length).fill(index + 1) };
+      end += length;
+      return piece;
+    });
+    for (const step of [3, 7, 9]) {
+      const order = pieces.map((_, index) => pieces[(index * step) % pieces.length]);
+      await Promise.all(order.map(async (piece, index) => {
+        // Some begin when others have just ended.
+        if (index % 3 === 2) await handle.datasync();
+        let done = 0;
+        while (done < piece.bytes.length) {
+          done += await handle.write(piece.bytes.subarray(done), piece.at + done);
+        }
+      }));
+      for (const { at, bytes } of pieces) {
+        const target = new Uint8Array(Math.min(bytes.length, 1000));
+        const count = await handle.read(target, at);
+        assert.ok(count > 0 && target.subarray(0, count).every((byte) => byte === bytes[0]));
+      }
+    }
+    assert.equal((await handle.stat()).size, end);
+    await handle.close();
+  },
   "create wants a new name, read and update an old one": async ({ fs, at }) => {
     await failsWith(() => fs.open(at("f"), "read"), "ENOENT");
     await failsWith(() => fs.open(at("f"), "update"), "ENOENT");

@@ -55,6 +55,7 @@ export class JobRun implements WriterContext {
   readonly scheduler: StateChangeUploadScheduler;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
+  readonly reusesMemory: boolean;
   readonly readStored: WriterContext["readStored"];
   readonly #job: string;
   #carried: readonly NeededFile[];
@@ -87,14 +88,13 @@ export class JobRun implements WriterContext {
     this.#local = options.uploads.local;
     this.#hideGauge = metrics.observe({ trackedFiles: () => this.registry.trackedFiles });
     const components = { clock: ports.clock, metrics, registry: this.registry };
-    const uploader = new StateChangeFsUploader(this.log, () => this.checkOwner(), components);
-    this.scheduler = schedulerFromConfig(options.job, settings, {
-      ...ports,
-      uploader: this.#local === undefined
-        ? uploader
-        : new DuplicatingStateChangeFsUploader(uploader, this.#local.mirror),
-      throttle: this.throttle,
-    });
+    const main = new StateChangeFsUploader(this.log, () => this.checkOwner(), components);
+    const uploader = this.#local === undefined
+      ? main
+      : new DuplicatingStateChangeFsUploader(main, this.#local.mirror);
+    this.reusesMemory = !uploader.canOverlap;
+    const { throttle } = this;
+    this.scheduler = schedulerFromConfig(options.job, settings, { ...ports, uploader, throttle });
     for (const end of options.start.values()) this.#begin(end);
   }
 

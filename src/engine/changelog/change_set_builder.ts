@@ -4,12 +4,10 @@
  */
 import { encodeChange, encodedChangeBytes } from "../format/change.ts";
 import type { ChangeSet } from "../format/change_set.ts";
-import { KIB } from "../limits.ts";
 import type { EncodedChanges, KeyGroupRange } from "../types.ts";
-import { type Chunk, endChunk, takeChunk } from "./_chunk_memory.ts";
+import { type Chunk, CHUNK_BYTES_MAX, endChunk, takeChunk } from "./_chunk_memory.ts";
 
 const FIRST_CHUNK_BYTES = 256;
-const CHUNK_BYTES_MAX = 256 * KIB;
 
 /** Collects encoded changes in chunks that grow with the set, so that many small sets cost little. */
 export class ChangeSetBuilder {

@@ -12,6 +12,8 @@ export interface WriterContext {
   readonly metrics: UploadMetrics;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
+  /** Whether a durable change set is read by nobody, so that its memory can be used again. */
+  readonly reusesMemory: boolean;
   /** Throws when the run is over: closed, or fenced. */
   checkUsable(): void;
   /** Throws when the job has another owner. */

@@ -262,6 +262,7 @@ export class ChangeFileLog {
       // A piece is written, and the one before it brought to disk, while the next is made.
       for (step = pieces.next(); !step.done; step = pieces.next()) {
         await writing;
+        this.#checkWanted(file);
         if (writing !== undefined && step.value.length > 0) file.appender!.beginSync?.();
         writing = this.#writePiece(file, step.value);
       }

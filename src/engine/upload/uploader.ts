@@ -44,7 +44,9 @@ export interface StateChangeUploader {
    */
   readonly canOverlap: boolean;
   /**
-   * Writes the tasks' change sets as one upload.
+   * Writes the tasks' change sets as one upload. If uploads can't overlap, the memory of change sets that are durable is
+   * used again: what an upload reads of them after it was given up, or after another one made them durable, must not
+   * be written.
    *
    * @param tasks In order of arrival.
    * @param options What gives the upload up. @default {}

@@ -87,6 +87,7 @@ export class WriterBench implements WriterContext {
   readonly counted: RecordingMetrics = new RecordingMetrics();
   readonly metrics: UploadMetrics = new UploadMetrics(this.counted, "orders");
   readonly changeBytesMax = 300;
+  readonly reusesMemory = true;
   readonly preemptivePersistBytes: number;
   readonly writer: ChangelogWriter;
   /** Encoded changes that are stored, from offset 0 on, one piece per change. */

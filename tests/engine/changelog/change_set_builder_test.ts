@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { CHUNK_BYTES_MAX, giveBack } from "../../../src/engine/changelog/_chunk_memory.ts";
 import { ChangeSetBuilder } from "../../../src/engine/changelog/change_set_builder.ts";
 import { encodeChanges } from "../../../src/engine/format/change_input.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
@@ -112,5 +113,47 @@ describe("ChangeSetBuilder", () => {
 
       changes[other] = [];
     }
+  });
+});
+
+describe("Memory of large chunks", () => {
+  /** Changes that fill a large chunk and begin another. */
+  const filling = Array.from({ length: 70 }, () => ({
+    keyGroup: 0,
+    data: new Uint8Array(9000).fill(1),
+  }));
+
+  function built(fill: number): ChangeSet {
+    const builder = new ChangeSetBuilder(0);
+    for (const { keyGroup, data } of filling) builder.append(keyGroup, data.fill(fill));
+    return builder.build(PLACE);
+  }
+
+  function largeBuffers(set: ChangeSet): ArrayBufferLike[] {
+    return set.chunks.map(({ buffer }) => buffer)
+      .filter(({ byteLength }) => byteLength === CHUNK_BYTES_MAX);
+  }
+
+  test("is used again when it was given back, once", () => {
+    const first = built(1);
+    const buffers = largeBuffers(first);
+    assert.ok(buffers.length > 0);
+    giveBack(first.chunks);
+    giveBack(first.chunks);
+    const [second, third] = [built(2), built(3)];
+    assert.deepEqual(new Set(largeBuffers(second)), new Set(buffers));
+    for (const buffer of largeBuffers(third)) assert.ok(!buffers.includes(buffer));
+    const encoded = encodeChanges(filling.map(({ keyGroup, data }) => (
+      { keyGroup, data: data.slice().fill(2) }
+    )));
+    assert.deepEqual(joined(second), [...encoded.bytes]);
+  });
+
+  test("is never what a caller owns", () => {
+    const builder = new ChangeSetBuilder(0);
+    const bytes = new Uint8Array(CHUNK_BYTES_MAX);
+    builder.appendEncoded({ bytes, count: 1, keyGroupMin: 0, keyGroupMax: 0 });
+    giveBack(builder.build(PLACE).chunks);
+    assert.ok(!largeBuffers(built(4)).includes(bytes.buffer));
   });
 });

@@ -17,7 +17,7 @@ export interface OutputFile {
   write(bytes: Uint8Array): Promise<void>;
   /** Makes the file durable and gives it its name. */
   commit(): Promise<void>;
-  /** Removes what was written; does nothing after {@link commit}. */
+  /** Removes what was written, unless {@link commit} gave it its name. */
   discard(): Promise<void>;
 }
 
@@ -31,6 +31,8 @@ export interface InputFile {
 }
 
 const PIECE_BYTES = 1024 * 1024;
+/** The part of a file's mode that says who may do what. */
+const PERMISSIONS = 0o777;
 
 const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
   ENOENT: "invalid-request",
@@ -103,31 +105,46 @@ export async function openInputFile(path: string): Promise<InputFile> {
 
 /**
  * Begins a file that takes its name when it is whole; what is no regular file, such as a device,
- * is written as it is.
+ * is written as it is. A file that is replaced leaves its permissions to the new one.
  */
 export async function createOutputFile(path: string): Promise<OutputFile> {
-  const target = await attempt("write", path, () => targetOf(path));
-  if (!target.isReplaced) {
-    return writerOf(path, await attempt("write", path, () => open(target.path, "r+")));
-  }
-  const temporary = join(
-    dirname(target.path),
-    `.${basename(target.path)}.${crypto.randomUUID()}.tmp`,
-  );
-  const file = await attempt("write", path, () => open(temporary, "wx"));
-  return writerOf(path, file, { temporary, target: target.path });
-}
-
-async function targetOf(path: string): Promise<{ path: string; isReplaced: boolean }> {
+  const { target, mode, isReplaced } = await attempt("write", path, () => targetOf(path));
+  if (!isReplaced) return writerOf(path, await attempt("write", path, () => open(target, "r+")));
+  const temporary = join(dirname(target), `.${basename(target)}.${crypto.randomUUID()}.tmp`);
+  const file = await attempt("write", path, () => open(temporary, "wx", mode));
+  const output = writerOf(path, file, { temporary, target });
   try {
-    const real = await realpath(path);
-    const found = await stat(real);
-    refuseDirectory(found);
-    return { path: real, isReplaced: found.isFile() };
+    // The umask may have taken some of them away.
+    if (mode !== undefined) await attempt("write", path, () => setMode(file, mode));
   } catch (error) {
-    if ((error as { code?: unknown }).code === "ENOENT") return { path, isReplaced: true };
+    await output.discard();
     throw error;
   }
+  return output;
+}
+
+interface Target {
+  readonly target: string;
+  /** Whether it is, or will be, a regular file. */
+  readonly isReplaced: boolean;
+  /** Permissions of the file that is there. */
+  readonly mode?: number;
+}
+
+async function targetOf(path: string): Promise<Target> {
+  try {
+    const target = await realpath(path);
+    const found = await stat(target);
+    refuseDirectory(found);
+    return { target, isReplaced: found.isFile(), mode: found.mode & PERMISSIONS };
+  } catch (error) {
+    if ((error as { code?: unknown }).code === "ENOENT") return { target: path, isReplaced: true };
+    throw error;
+  }
+}
+
+async function setMode(file: FileHandle, mode: number): Promise<void> {
+  if (((await file.stat()).mode & PERMISSIONS) !== mode) await file.chmod(mode);
 }
 
 function refuseDirectory(found: { isDirectory(): boolean }): void {
@@ -140,6 +157,12 @@ function writerOf(
   names?: { readonly temporary: string; readonly target: string },
 ): OutputFile {
   let isOpen = true;
+  let isNamed = names === undefined;
+  const close = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    await file.close();
+  };
   return {
     async write(bytes) {
       for (let at = 0; at < bytes.length;) {
@@ -150,18 +173,19 @@ function writerOf(
     async commit() {
       await attempt("write", path, async () => {
         if (names !== undefined) await file.sync();
-        isOpen = false;
-        await file.close();
+        await close();
         if (names === undefined) return;
         await rename(names.temporary, names.target);
+        isNamed = true;
         await syncDirectory(dirname(names.target));
       });
     },
     async discard() {
-      if (!isOpen) return;
-      isOpen = false;
-      await file.close();
-      if (names !== undefined) await rm(names.temporary, { force: true });
+      try {
+        await close();
+      } finally {
+        if (names !== undefined && !isNamed) await rm(names.temporary, { force: true });
+      }
     },
   };
 }

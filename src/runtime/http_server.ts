@@ -135,6 +135,8 @@ async function listenOnNode(
     fetch: handler,
     overrideGlobalObjects: false,
   }) as NodeServer;
+  // Node would cut a body off after 300 s, however well it flows; heads keep their 60 s.
+  server.requestTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, hostname, resolve);

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { channel } from "node:diagnostics_channel";
+import type { Server } from "node:http";
 import { describe, test } from "node:test";
 import { type FetchHandler, type HttpServer, serveHttp } from "../../src/runtime/http_server.ts";
 
 const LONG_MS = 60_000;
+/** Only Node's server cuts off requests that take long. */
+const skip = "Deno" in globalThis || "Bun" in globalThis ? "this server has no such limit" : false;
 
 /** A step that another part of a test waits for. */
 function step(): { done: Promise<void>; finish: () => void } {
@@ -122,5 +126,20 @@ describe("serveHttp", () => {
     const server = await serveHttp(() => Promise.resolve(new Response("ok")), { port: 0 });
     for (let i = 0; i < 3; i++) await (await fetch(server.url)).text();
     await server.close(LONG_MS);
+  });
+
+  test("gives a long body its time, but not a long head", { skip }, async () => {
+    let found: Server | undefined;
+    const note = (message: unknown) => found = (message as { server: Server }).server;
+    const requests = channel("http.server.request.start");
+    requests.subscribe(note);
+    try {
+      await withServer(() => Promise.resolve(new Response("ok")), async ({ url }) => {
+        assert.equal(await (await fetch(url)).text(), "ok");
+      });
+    } finally {
+      requests.unsubscribe(note);
+    }
+    assert.deepEqual([found?.requestTimeout, found?.headersTimeout], [0, 60_000]);
   });
 });

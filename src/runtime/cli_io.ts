@@ -61,8 +61,8 @@ export interface CliIo {
   /**
    * Begins a file.
    *
-   * @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`, `storage-
-   * unavailable`
+   * @throws {TidemarkError} `invalid-request`, `storage-denied`, `storage-full`,
+   *   `storage-unavailable`
    */
   createFile(path: string): Promise<OutputFile>;
   absolutePath(path: string): string;

@@ -197,6 +197,28 @@ export function checkShape(file: SourceFile): string[] {
   return found;
 }
 
+/** Lists doc comments with a gap before what they are about, and lines of comments that break a code span. */
+export function checkComments(file: SourceFile): string[] {
+  const found = [];
+  const isComment = (at: number): boolean => file.uncommented[at] === " ";
+  const gap =
+    /(?<=\S\s*)\n[ \t]*(\/\*\*(?:[^*]|\*(?!\/))*\*\/)\n\s*\n[ \t]*(?:export |async |function |class |interface |type )/g;
+  for (const { index, 1: comment } of file.text.matchAll(gap)) {
+    const at = file.text.indexOf(comment, index);
+    if (!isComment(at)) continue;
+    found.push(`${file.path}:${lineAt(file.text, at)}: stands apart from what it is about`);
+  }
+  let isExample = false;
+  for (const { index, 0: line } of file.text.matchAll(/^[ \t]*(?:\/\*\*|\*|\/\/).*$/gm)) {
+    const ticks = line.split("`").length - 1;
+    if (line.includes("```")) isExample = !isExample;
+    else if (!isExample && ticks % 2 === 1 && isComment(index + line.indexOf("`"))) {
+      found.push(`${file.path}:${lineAt(file.text, index)}: breaks a code span`);
+    }
+  }
+  return found;
+}
+
 /** A public entry does nothing but name what is public. */
 export function checkEntry(file: SourceFile): string[] {
   const statements = file.uncommented.replace(

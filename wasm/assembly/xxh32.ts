@@ -24,7 +24,6 @@ function merge(a: u32, b: u32, c: u32, d: u32): u32 {
 }
 
 /** Takes in the last bytes, fewer than a stripe, and mixes the result. */
-
 function finish(lanes: u32, source: usize, length: u32): u32 {
   let hash = lanes, at = source;
   const end = source + length;
@@ -70,7 +69,6 @@ export function xxh32Begin(state: usize): void {
 }
 
 /** Takes whole stripes into the lanes; returns the place after them. */
-
 function takeStripes(state: usize, source: usize, stripes: u32): usize {
   let a = load<u32>(state), b = load<u32>(state, 4);
   let c = load<u32>(state, 8), d = load<u32>(state, 12);

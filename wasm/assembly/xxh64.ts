@@ -32,7 +32,6 @@ function merge(a: u64, b: u64, c: u64, d: u64): u64 {
 }
 
 /** Takes in the last bytes, fewer than a stripe, and mixes the result. */
-
 function finish(lanes: u64, source: usize, length: u32): u64 {
   let hash = lanes, at = source;
   const end = source + length;
@@ -82,7 +81,6 @@ export function xxh64Begin(state: usize): void {
 }
 
 /** Takes whole stripes into the lanes; returns the place after them. */
-
 function takeStripes(state: usize, source: usize, stripes: u32): usize {
   let a = load<u64>(state), b = load<u64>(state, 8);
   let c = load<u64>(state, 16), d = load<u64>(state, 24);

@@ -16,6 +16,7 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
 import type { Job, JobOptions, JobReader, Store } from "./types.ts";
+import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
 import { LocalRecovery } from "./upload/local_recovery.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
@@ -41,7 +42,7 @@ export class OpenStore implements Store {
   readonly id: string;
   readonly isNew: boolean;
   readonly #backend: StorageBackend;
-  readonly #local: StorageBackend | undefined;
+  readonly #local: LocalDisk | undefined;
   readonly #reserve: Reserve;
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
@@ -55,7 +56,7 @@ export class OpenStore implements Store {
     found: {
       readonly marker: MarkerBody;
       readonly isNew: boolean;
-      readonly local: StorageBackend | undefined;
+      readonly local: LocalDisk | undefined;
     },
   ) {
     this.#backend = backend;
@@ -207,15 +208,22 @@ export class OpenStore implements Store {
 
   /** A job's place, whose restores read local copies first. */
   #placeWithLocal(job: string): JobPlace {
-    const backend = this.#local;
-    if (backend === undefined) return this.#place(job);
+    const disk = this.#local;
+    if (disk === undefined) return this.#place(job);
     const { logger, metrics } = this.#ports;
     const { localFallbacks } = new UploadMetrics(metrics, job);
     const onFallback = (key: string, error: unknown): void => {
       localFallbacks.add();
       logger.log("warning", "Goes on without the local copy of a change file", { key, error });
     };
-    return { ...this.#place(job), local: { backend, onFallback } };
+    const local = {
+      backend: disk,
+      onFallback,
+      get isLeft() {
+        return disk.isLeft;
+      },
+    };
+    return { ...this.#place(job), local };
   }
 
   async #closeLocal(): Promise<void> {
@@ -232,12 +240,23 @@ async function openLocal(
   store: string,
   isOwn: boolean,
   ports: Ports,
-): Promise<StorageBackend | undefined> {
+): Promise<LocalDisk | undefined> {
+  const { clock, logger, metrics } = ports;
+  const hangs = metrics.counter(
+    "tidemark_local_disk_hangs_total",
+    "Local disks that are left alone, as a call took too long",
+    {},
+  );
   if (local === undefined) return undefined;
+  const onHang = (error: TidemarkError): void => {
+    hangs.add();
+    logger.log("error", "Goes on without local copies: their disk hangs", { error });
+  };
+  const disk = new LocalDisk(local, clock, { onHang });
   const isUsable = isOwn
-    ? await openLocalFolder(local, store, ports)
-    : await findLocalFolder(local, store, ports);
-  return isUsable ? local : undefined;
+    ? await openLocalFolder(disk, store, ports)
+    : await findLocalFolder(disk, store, ports);
+  return isUsable ? disk : undefined;
 }
 
 function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {

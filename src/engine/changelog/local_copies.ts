@@ -15,6 +15,8 @@ import { ChangeFileSource, openChangeFile } from "./change_file_source.ts";
 /** Where local copies are, each under its file's key. */
 export interface LocalCopies {
   readonly backend: StorageBackend;
+  /** Whether nothing is to be asked of the place any more. @default false */
+  readonly isLeft?: boolean;
   /** A copy can't be used any further; told once for each time that a file is opened. */
   onFallback(key: string, error: unknown): void;
 }
@@ -146,7 +148,7 @@ async function findCopy(
   key: string,
   { length, signal }: NeededPart,
 ): Promise<ChangeFileSource | undefined> {
-  if (local === undefined) return undefined;
+  if (local === undefined || local.isLeft) return undefined;
   try {
     const info = await local.backend.head(key);
     if (info === undefined) return undefined;

@@ -83,6 +83,8 @@ export class OwnedJob implements Job {
   /** Checkpoints, resumes and close, one after another. */
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
+  /** Holds on the files of checkpoints of which nothing decided yet whether they were published. */
+  #undecidedHolds: (() => void)[] = [];
   /** Resumes under way: between two runs the job still serves. */
   #resuming = 0;
   readonly #collection: JobCollection;
@@ -164,6 +166,12 @@ export class OwnedJob implements Job {
         .catch((error) => {
           // What may have been published after all keeps its files.
           if (!isUndecided(error)) letGo();
+          else {
+            this.#undecidedHolds.push(() => {
+              for (const { key } of files) run.registry.stopTracking(key);
+              letGo();
+            });
+          }
           throw error;
         });
       run.checkOwner();
@@ -175,10 +183,14 @@ export class OwnedJob implements Job {
     return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
   }
 
-  /** Runs what only the owner may do; who finds that the job has another ends its run. */
+  /**
+   * Runs what only the owner may do, on a catalog of which everything is decided; who finds that the job has another
+   * owner ends its run.
+   */
   async #asOwner<Result>(run: JobRun, action: () => Promise<Result>): Promise<Result> {
     run.checkUsable();
     try {
+      await this.#settle();
       const result = await action();
       run.checkOwner();
       return result;
@@ -186,6 +198,12 @@ export class OwnedJob implements Job {
       if (isFenced(error) && run.isRunning) run.end(error);
       throw error;
     }
+  }
+
+  /** Learns whether a publish whose answer was lost took effect; from then on the catalog names what it needs. */
+  async #settle(): Promise<void> {
+    await this.#checkpointer.settle();
+    for (const letGo of this.#undecidedHolds.splice(0)) letGo();
   }
 
   async #setsOf(file: NeededFile): Promise<NeededFile["sets"]> {
@@ -208,6 +226,7 @@ export class OwnedJob implements Job {
     this.#checkOpen();
     const old = this.#run;
     old.checkUsable();
+    if (this.#checkpointer.isUndecided) await this.#exclusive(() => this.#settle());
     const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     // What can't be read must not end the run.
@@ -247,6 +266,7 @@ export class OwnedJob implements Job {
     acceptFingerprints: readonly bigint[],
   ): Promise<ResumeResult> {
     if (old !== this.#run) throw runIsOver(this.id, old.run);
+    await this.#settle();
     if (at === "tail") await old.persistAll();
     old.end(runIsOver(this.id, old.run));
     let owner: OwnerKey | undefined;

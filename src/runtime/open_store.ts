@@ -1,6 +1,7 @@
 /** Opens stores with the ports of the runtime: the one way into the engine for those who import it. @module */
 import { fileURLToPath } from "node:url";
 import { resolve } from "node:path";
+import type { Clock } from "../engine/port/clock.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import { type Metrics, NO_METRICS } from "../engine/port/metrics.ts";
 import type { Ports } from "../engine/port/ports.ts";
@@ -35,13 +36,15 @@ export interface OpenStoreOptions extends Partial<StoreSettings> {
   logger?: Logger;
   /** Where the engine counts. @default nowhere */
   metrics?: Metrics;
+  /** Where the engine takes the time from: a test gives one that it moves on itself. @default the machine's clock */
+  clock?: Clock;
 }
 
 /**
  * Opens a store: a folder, memory, or a backend of your own. In mode `own` it is made where it is missing.
  *
  * @param location A path, a `file:` URL, `memory:` for a store that ends with the process, or a backend.
- * @param options Settings that differ from the default, a logger, metrics. @default {}
+ * @param options Settings that differ from the default, a logger, metrics, a clock. @default {}
  * @returns The open store; close it, or hold it with `await using`.
  * @throws {TidemarkError} `store-not-found` in mode `read`, or with `create: false`; `not-a-store` where a folder holds
  * something else; `unsupported-file-system` where the guarantees can't be kept; `unsupported-format` of a newer
@@ -69,9 +72,14 @@ export async function openStore(
   location: string | URL | StorageBackend,
   options: OpenStoreOptions = {},
 ): Promise<Store> {
-  const { logger = SILENT_LOGGER, metrics = NO_METRICS, ...given } = options;
+  const {
+    logger = SILENT_LOGGER,
+    metrics = NO_METRICS,
+    clock = new SystemClock(),
+    ...given
+  } = options;
   const settings = resolveSettings(given);
-  const ports: Ports = { clock: new SystemClock(), random: new SystemRandom(), logger, metrics };
+  const ports: Ports = { clock, random: new SystemRandom(), logger, metrics };
   const backend = isPlace(location) ? openPlace(String(location), settings, ports) : location;
   const local = openLocal(backend, settings, ports);
   return await OpenStore.open(backend, settings, ports, { local });

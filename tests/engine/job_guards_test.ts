@@ -1,6 +1,8 @@
 /** What only the owner may do, and what must not be undone by what runs beside it. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { Catalog } from "../../src/engine/checkpoint/catalog.ts";
+import { readNewestGeneration } from "../../src/engine/checkpoint/catalog_read.ts";
 import { inspect } from "node:util";
 import { CHECKPOINTS_MAX } from "../../src/engine/limits.ts";
 import type { Job } from "../../src/engine/types.ts";
@@ -16,6 +18,7 @@ import {
   rejectsWith,
   restore,
 } from "./_engine.ts";
+import { contentOf, newPlace } from "./checkpoint/_place.ts";
 
 const AT_ONCE = { quarantineMs: 0 };
 /** More than the catalog keeps, so that an old number is free again. */
@@ -238,5 +241,38 @@ describe("Store.jobs", () => {
     const { store: again } = await openEngine(objects);
     assert.deepEqual(await again.jobs(), [JOB]);
     await rejectsWith(again.job(JOB), "catalog-lost");
+  });
+});
+
+describe("what would make the catalog unreadable", () => {
+  const bad: Readonly<Record<string, (job: Job, uuid: string) => Promise<void>>> = {
+    "an age that is no whole number": (job) => job.setRetention({ minCount: 1, maxAgeMs: 1.5 }),
+    "an age without an end": (job) => job.setRetention({ minCount: 1, maxAgeMs: Infinity }),
+    "a count without an end": (job) => job.setRetention({ minCount: 1, maxCount: Infinity }),
+    "a reason that is no string": (job, uuid) => job.pin(uuid, 5 as unknown as string),
+  };
+  for (const [name, action] of Object.entries(bad)) {
+    test(`is refused, and the job opens again: ${name}`, async () => {
+      const objects = newMemory();
+      const { job, store } = await openJobOn(objects);
+      const { uuid } = await job.checkpoint();
+      await assert.rejects(action(job, uuid), /^(Range|Type)Error: Cannot /);
+      await store.close();
+      const { job: again } = await openJobOn(objects);
+      assert.equal((await again.checkpoints()).length, 1);
+    });
+  }
+
+  test("is refused whatever let it through", async () => {
+    const { place, ports } = newPlace();
+    const catalog = new Catalog(place, ports, undefined);
+    const retention = { minCount: 1, maxAgeMs: 0.5 };
+    const error = await rejectsWith(
+      catalog.publish(() => ({ ...contentOf(1, { run: 1 }), retention })),
+      "internal",
+    );
+    assert.match(error.message, /retention\.maxAgeMs/);
+    assert.equal(error.outcome, "not-applied");
+    assert.equal(await readNewestGeneration(place), undefined);
   });
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { LogLevel } from "../../src/engine/port/logger.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
+import { ManualClock } from "../doubles/manual_clock.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary_folder.ts";
 
 const CHANGELOG = "jobs/orders/changelog/main";
@@ -25,7 +26,12 @@ describe("localRecoveryPath", () => {
   test("has the same files as the store, from which the next process restores", async () => {
     await using folder = await temporaryFolder();
     const { path, local } = placesIn(folder);
-    const settings = { localRecoveryPath: local, persistDelayMs: 0 };
+    // An upload waits for its copy as long as the clock stands still, however slow the machine is.
+    const settings = {
+      localRecoveryPath: local,
+      persistDelayMs: 0,
+      clock: new ManualClock(),
+    };
     {
       await using store = await openStore(path, settings);
       const job = await store.job("orders");

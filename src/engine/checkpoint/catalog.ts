@@ -86,9 +86,30 @@ export class Catalog {
     }
   }
 
-  /** Brings a publish to an end of which nothing decided yet whether it took effect. */
+  /** Whether nothing decided yet if a publish took effect: `newest` may not be the newest then. */
+  get isUndecided(): boolean {
+    return this.#undecided !== undefined;
+  }
+
+  /**
+   * Brings a publish to an end of which nothing decided yet whether it took effect.
+   *
+   * @throws {TidemarkError} What {@link publish} throws; of whoever waits for this nothing was published.
+   */
   async settle(): Promise<void> {
-    if (this.#undecided !== undefined) await this.#decide(this.#undecided);
+    if (this.#undecided === undefined) return;
+    const { key } = this.#undecided.body;
+    try {
+      await this.#decide(this.#undecided);
+    } catch (error) {
+      const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+      if (!isUnknown) throw error;
+      throw new TidemarkError(
+        error.code,
+        `Cannot publish anything before it is known whether ${key} was published: ${error.message}`,
+        { outcome: "not-applied", details: error.details, cause: error },
+      );
+    }
   }
 
   /** Repeats an attempt until it is known who took its number. */

@@ -125,6 +125,11 @@ export class Checkpointer {
     return published;
   }
 
+  /** Whether nothing decided yet if a publish took effect: `newest` may not be the newest then. */
+  get isUndecided(): boolean {
+    return this.#catalog.isUndecided;
+  }
+
   /** Brings a publish to an end of which nothing decided yet whether it took effect. */
   settle(): Promise<void> {
     return this.#catalog.settle();
@@ -151,6 +156,9 @@ export class Checkpointer {
 
   /** Publishes that a checkpoint stays in any case, or no more. */
   async publishPin(uuid: string, pin: string | null): Promise<void> {
+    if (pin !== null && typeof pin !== "string") {
+      throw new TypeError(`Cannot use ${String(pin)} as the reason of a pin: wants a string`);
+    }
     const entry = findCheckpoint(this.newest, uuid);
     if (entry.pin === pin) return;
     const pinned = { ...entry, pin, quarantinedAtMs: null };

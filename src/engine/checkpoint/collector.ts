@@ -59,7 +59,6 @@ export class Collector {
    * @param inUse Keys of the files that the tail needs, asked after the listing.
    */
   async collect(options: CollectOptions, inUse: () => Iterable<string>): Promise<CollectionReport> {
-    await this.#checkpointer.settle();
     this.#checkpointer.checkOwner();
     const listed = await this.#list();
     const held = await readLeases(this.#place, this.#ports.clock.nowMs());

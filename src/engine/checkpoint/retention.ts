@@ -35,6 +35,7 @@ export interface RetentionVerdict {
 export function checkRetention(policy: RetentionPolicy): RetentionPolicy {
   const { minCount, maxCount, maxAgeMs } = policy;
   const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1;
+  const isAge = (value: number) => Number.isSafeInteger(value) && value >= 0;
   if (!isCount(minCount)) {
     throw new RangeError(
       `Cannot keep ${minCount} checkpoints at least: wants a whole number from 1`,
@@ -45,8 +46,8 @@ export function checkRetention(policy: RetentionPolicy): RetentionPolicy {
       `Cannot keep ${maxCount} checkpoints at most: wants a whole number, not below minCount ${minCount}`,
     );
   }
-  if (maxAgeMs !== undefined && !(maxAgeMs >= 0)) {
-    throw new RangeError(`Cannot keep checkpoints for ${maxAgeMs} ms: wants 0 or more`);
+  if (maxAgeMs !== undefined && !isAge(maxAgeMs)) {
+    throw new RangeError(`Cannot keep checkpoints for ${maxAgeMs} ms: wants a whole number from 0`);
   }
   return policy;
 }

@@ -46,6 +46,22 @@ export function parseFact<Schema extends v.GenericSchema>(
   });
 }
 
+/**
+ * Checks a fact before it is written: one that could not be read again would take the job with it.
+ *
+ * @throws {TidemarkError} `internal`, naming the key and the place.
+ */
+export function checkReadable(schema: v.GenericSchema, key: string, json: unknown): void {
+  const result = v.safeParse(schema, json);
+  if (result.success) return;
+  const issue = result.issues[0];
+  const place = v.getDotPath(issue) ?? "the body";
+  throw new TidemarkError("internal", `Cannot write ${key}: ${place}: ${issue.message}`, {
+    outcome: "not-applied",
+    details: { key, place },
+  });
+}
+
 /** Checks that a fact says of itself what its key says. @throws {TidemarkError} `corrupt` */
 export function checkIdentity(
   key: string,

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { TidemarkError } from "../errors.ts";
 import { CATALOG_ENTRY_BYTES_MAX, CHECKPOINTS_MAX } from "../limits.ts";
-import { checkIdentity, count, hash, parseFact, u64, uuid } from "./_schema.ts";
+import { checkIdentity, checkReadable, count, hash, parseFact, u64, uuid } from "./_schema.ts";
 import { decodeFact, encodeFact } from "./fact.ts";
 
 const OBJECT = v.strictObject({ key: v.string(), size: count, xxh64: hash });
@@ -94,13 +94,17 @@ export function checkEntrySize(entry: CatalogEntry): void {
   }
 }
 
-/** Writes a generation. */
+/** Entries that were found to be readable: they never change, and each goes through many generations. */
+const readable = new WeakSet<CatalogEntry>();
+
+/** Writes a generation. @throws {TidemarkError} `internal` for one that could not be read again. */
 export function encodeGeneration(body: GenerationBody): Uint8Array {
-  return encodeFact(KIND, {
-    ...body,
-    fingerprint: String(body.fingerprint),
-    checkpoints: body.checkpoints.map(entryToJson),
-  });
+  const checkpoints = body.checkpoints.map(entryToJson);
+  const json = { ...body, fingerprint: String(body.fingerprint), checkpoints };
+  const unknown = checkpoints.filter((_, i) => !readable.has(body.checkpoints[i]));
+  checkReadable(SCHEMA, body.key, { ...json, checkpoints: unknown });
+  for (const entry of body.checkpoints) readable.add(entry);
+  return encodeFact(KIND, json);
 }
 
 /** Reads a generation. @throws {TidemarkError} `corrupt`, `unsupported-format` */

@@ -1,6 +1,15 @@
 /** The body of `checkpoints/<uuid>.json`: everything that a checkpoint needs. @module */
 import * as v from "valibot";
-import { checkIdentity, count, hash, keyGroups, parseFact, u64, uuid } from "./_schema.ts";
+import {
+  checkIdentity,
+  checkReadable,
+  count,
+  hash,
+  keyGroups,
+  parseFact,
+  u64,
+  uuid,
+} from "./_schema.ts";
 import { decodeFact, encodeFact } from "./fact.ts";
 
 const FILE = v.strictObject({
@@ -61,14 +70,17 @@ export type ManifestWriter = v.InferOutput<typeof WRITER>;
 
 const KIND = "manifest";
 
-/** Writes a manifest. */
+/** Writes a manifest. @throws {TidemarkError} `internal` for one that could not be read again. */
 export function encodeManifest(body: ManifestBody): Uint8Array {
-  return encodeFact(KIND, {
+  const json = {
     ...body,
     fingerprint: String(body.fingerprint),
     steps: body.steps === null ? null : String(body.steps),
     processedRecords: body.processedRecords === null ? null : String(body.processedRecords),
-  });
+  };
+  // Files and writers are not a caller's words, and there may be ten thousands of them.
+  checkReadable(SCHEMA, body.key, { ...json, files: [], writers: [] });
+  return encodeFact(KIND, json);
 }
 
 /** Reads a manifest. @throws {TidemarkError} `corrupt`, `unsupported-format` */

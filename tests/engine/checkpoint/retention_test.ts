@@ -136,6 +136,8 @@ describe("checkRetention", () => {
     assert.throws(() => checkRetention({ minCount: 0 }), /0 checkpoints at least/);
     assert.throws(() => checkRetention({ minCount: 1.5 }), RangeError);
     assert.throws(() => checkRetention({ minCount: 3, maxCount: 2 }), /not below minCount 3/);
-    assert.throws(() => checkRetention({ minCount: 1, maxAgeMs: -1 }), /for -1 ms/);
+    for (const maxAgeMs of [-1, 1.5, Infinity, NaN, 2 ** 60]) {
+      assert.throws(() => checkRetention({ minCount: 1, maxAgeMs }), RangeError, String(maxAgeMs));
+    }
   });
 });

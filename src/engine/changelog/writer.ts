@@ -237,8 +237,6 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
       if (lastInCheckpoint >= Math.max(first, base)) registry.stopTracking(key);
       registry.release(key, count);
     }
-    if (end.isClosed === true) this.#endConfirmed = end.sequenceNumber;
-    this.#base = end.base ?? this.#base;
     for (const number of this.#marks.keys()) {
       if (number < this.#base.sequenceNumber) this.#marks.delete(number);
     }

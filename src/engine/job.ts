@@ -162,7 +162,7 @@ export class OwnedJob implements Job {
       await run.learnCarried(position, (file) => this.#setsOf(file));
       run.checkUsable();
       const { files, letGo } = run.filesOf(position);
-      const { entry } = await this.#checkpointer.commit(options, position, files)
+      const { entry } = await this.#checkpointer.commit(options, position, { files })
         .catch((error) => {
           // What may have been published after all keeps its files.
           if (!isUndecided(error)) letGo();

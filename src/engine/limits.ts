@@ -31,6 +31,11 @@ export const BLOCK_BYTES_MIN: number = 64 * KIB;
 export const BLOCK_BYTES_DEFAULT: number = 256 * KIB;
 export const BLOCK_BYTES_MAX: number = 4 * MIB;
 
+/** Most blocks of a state object, so that its index stays within its cap; 1.2 TiB with usual blocks. */
+export const STATE_BLOCKS_MAX = 5_000_000;
+/** State objects of one checkpoint. */
+export const STATES_MAX = 10_000;
+
 /** Catalog generations that are kept. */
 export const GENERATIONS_KEPT = 16;
 /** Largest catalog entry, as JSON. */

@@ -136,6 +136,10 @@ export class JobKeys {
     return `${this.prefix}states/`;
   }
 
+  state(epoch: number, uuid: string): string {
+    return `${this.statesPrefix}${formatCount(epoch)}-${uuid}.lz4`;
+  }
+
   get checkpointsPrefix(): string {
     return `${this.prefix}checkpoints/`;
   }
@@ -152,13 +156,14 @@ export class JobKeys {
     return `${this.readersPrefix}${uuid}.json`;
   }
 
-  /** Whether a key is one that the engine makes in a job: a change file, a manifest, or what was adopted. */
+  /** Whether a key is one that the engine makes in a job: a change file, a state object, a manifest, or what was adopted. */
   isOwn(key: string): boolean {
-    const isUuidJson = (prefix: string, before: string) =>
-      key.startsWith(prefix) &&
-      new RegExp(`^${before}${UUID}\\.json$`).test(key.slice(prefix.length));
-    return this.parseChangeFile(key) !== undefined || isUuidJson(this.checkpointsPrefix, "") ||
-      isUuidJson(this.adoptedPrefix, `${COUNT}-`);
+    const isNamed = (prefix: string, name: string) =>
+      key.startsWith(prefix) && new RegExp(`^${name}$`).test(key.slice(prefix.length));
+    return this.parseChangeFile(key) !== undefined ||
+      isNamed(this.statesPrefix, `${COUNT}-${UUID}\\.lz4`) ||
+      isNamed(this.checkpointsPrefix, `${UUID}\\.json`) ||
+      isNamed(this.adoptedPrefix, `${COUNT}-${UUID}\\.json`);
   }
 
   #count(key: string, prefix: string): number | undefined {

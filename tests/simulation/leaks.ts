@@ -21,6 +21,8 @@ interface Generation {
 
 interface WithFiles {
   readonly files: readonly Named[];
+  /** Only a manifest has some. */
+  readonly states?: readonly Named[];
 }
 
 type Objects = ReadonlyMap<string, Uint8Array>;
@@ -40,7 +42,8 @@ export function leaksIn(objects: Objects): string[] {
   const needed = new Set<string>(catalog.slice(-GENERATIONS_MAX));
   for (const { manifest } of newest.checkpoints) {
     needed.add(manifest.key);
-    for (const { key } of bodyOf<WithFiles>(objects, manifest.key).files) needed.add(key);
+    const { files, states = [] } = bodyOf<WithFiles>(objects, manifest.key);
+    for (const { key } of [...files, ...states]) needed.add(key);
   }
   if (newest.adopted !== null) {
     needed.add(newest.adopted.key);

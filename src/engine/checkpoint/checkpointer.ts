@@ -16,7 +16,7 @@ import {
   type ObjectReference,
   type TailFrom,
 } from "../format/generation.ts";
-import { encodeManifest, type ManifestBody } from "../format/manifest.ts";
+import { encodeManifest, type ManifestBody, type ManifestState } from "../format/manifest.ts";
 import { CHECKPOINTS_MAX } from "../limits.ts";
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
@@ -39,6 +39,13 @@ export interface CheckpointPosition {
   /** The file that was open, or the next one. */
   readonly tailFrom: TailFrom;
   readonly writers: readonly WriterEnd[];
+}
+
+/** What a checkpoint needs besides its manifest; all of it is durable. */
+export interface CheckpointNeeds {
+  readonly files: readonly NeededFile[];
+  /** In order of name. @default none */
+  readonly states?: readonly ManifestState[];
 }
 
 /** The catalog of an owned job, in terms of checkpoints. */
@@ -223,14 +230,17 @@ export class Checkpointer {
   async commit(
     options: CheckpointOptions,
     position: CheckpointPosition,
-    files: readonly NeededFile[],
+    needs: CheckpointNeeds,
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
     const { manifest, bytes } = await this.#putNew(() => {
-      const manifest = this.#manifest(newUuid(this.#ports), options, position, files);
+      const manifest = this.#manifest(newUuid(this.#ports), options, position, needs);
       return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
     });
     const { uuid } = manifest;
-    const size = files.reduce((sum, file) => sum + file.length, bytes.length);
+    const size = [...manifest.files, ...manifest.states].reduce(
+      (sum, { length }) => sum + length,
+      bytes.length,
+    );
     const entry: CatalogEntry = {
       ...this.#entry(options, { uuid, size }),
       createdAtMs: manifest.createdAtMs,
@@ -270,7 +280,7 @@ export class Checkpointer {
     uuid: string,
     options: CheckpointOptions,
     position: CheckpointPosition,
-    files: readonly NeededFile[],
+    { files, states = [] }: CheckpointNeeds,
   ): ManifestBody {
     const { epoch, run, fingerprint, head } = this.newest;
     const { keys, store } = this.#place;
@@ -292,6 +302,7 @@ export class Checkpointer {
         { key, store, job: keys.job, ...name, length, indexHash: formatHash(indexHash) }
       )),
       writers: position.writers.map(endToManifest),
+      states: [...states],
       metadata: options.metadata ?? null,
     };
   }

@@ -8,7 +8,7 @@
 import { compareFiles } from "../changelog/file_order.ts";
 import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
-import { decodeManifest } from "../format/manifest.ts";
+import { decodeManifest, keysNeededBy } from "../format/manifest.ts";
 import type { Ports } from "../port/ports.ts";
 import { readOptional } from "../storage/derived.ts";
 import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
@@ -105,7 +105,13 @@ export class Collector {
   async #list(): Promise<ListedObject[]> {
     const { backend, keys } = this.#place;
     const listed: ListedObject[] = [];
-    for (const prefix of [keys.changelogPrefix, keys.checkpointsPrefix, keys.adoptedPrefix]) {
+    const prefixes = [
+      keys.changelogPrefix,
+      keys.statesPrefix,
+      keys.checkpointsPrefix,
+      keys.adoptedPrefix,
+    ];
+    for (const prefix of prefixes) {
       for await (const { key, size } of backend.list(prefix)) {
         if (keys.isOwn(key)) listed.push({ key, size });
       }
@@ -148,19 +154,15 @@ export class Collector {
     const key = this.#place.keys.manifest(uuid);
     const bytes = await readOptional(this.#place.backend, key);
     if (bytes === undefined) return [];
-    const { files } = decodeManifest(key, bytes, {
-      store: this.#place.store,
-      job: this.#place.keys.job,
-    });
-    return [key, ...files.map((file) => file.key)];
+    const { store, keys: { job } } = this.#place;
+    return keysNeededBy(decodeManifest(key, bytes, { store, job }));
   }
 
   /** @throws {TidemarkError} A manifest that can't be read: nothing is deleted while that is so. */
   async #needsOf(entry: CatalogEntry): Promise<readonly string[]> {
     let needs = this.#needs.get(entry.uuid);
     if (needs === undefined) {
-      const { files } = await this.#checkpointer.readManifest(entry);
-      needs = [entry.manifest.key, ...files.map(({ key }) => key)];
+      needs = keysNeededBy(await this.#checkpointer.readManifest(entry));
       this.#needs.set(entry.uuid, needs);
     }
     return needs;

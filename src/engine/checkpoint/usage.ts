@@ -3,6 +3,7 @@
  * @module
  */
 import type { GenerationBody } from "../format/generation.ts";
+import { keysNeededBy } from "../format/manifest.ts";
 import type { CheckpointUsage, JobUsage, UsageOfKind } from "../types.ts";
 import { type JobPlace, readManifest } from "./catalog_read.ts";
 
@@ -43,21 +44,26 @@ async function measureCheckpoints(
   sizes: ReadonlyMap<string, number>,
 ): Promise<CheckpointUsage[]> {
   const needs = new Map<string, readonly string[]>();
+  const stateKeys = new Map<string, ReadonlySet<string>>();
   const users = new Map<string, number>();
   for (const entry of generation.checkpoints) {
-    const { files } = await readManifest(place, entry.manifest);
-    const needed = [entry.manifest.key, ...files.map(({ key }) => key)];
+    const manifest = await readManifest(place, entry.manifest);
+    const needed = keysNeededBy(manifest);
     needs.set(entry.uuid, needed);
+    stateKeys.set(entry.uuid, new Set(manifest.states.map(({ key }) => key)));
     for (const key of needed) users.set(key, (users.get(key) ?? 0) + 1);
   }
   return [...needs].map(([uuid, needed]) => {
+    let stateBytes = 0;
     let referencedBytes = 0;
     let exclusiveBytes = 0;
     for (const key of needed) {
       const size = sizes.get(key) ?? 0;
       referencedBytes += size;
+      if (stateKeys.get(uuid)!.has(key)) stateBytes += size;
       if (users.get(key) === 1 && !inUse.has(key)) exclusiveBytes += size;
     }
-    return { uuid, referencedBytes, exclusiveBytes, sharedBytes: referencedBytes - exclusiveBytes };
+    const sharedBytes = referencedBytes - exclusiveBytes;
+    return { uuid, stateBytes, referencedBytes, exclusiveBytes, sharedBytes };
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Writes the bytes of one batch into the codec's memory: the LZ4 frame, block by block, then what comes behind it.
+ * Writes the bytes of one batch, or of a state object, into the codec's memory: the LZ4 frame, block by block, then what comes behind it.
  *
  * ```
  * XXH32 state | XXH64 state | one block of the body | output | output
@@ -15,9 +15,7 @@ import {
   BLOCK_WORD_BYTES,
   blockWord,
   DESCRIPTOR_AT,
-  DESCRIPTOR_BYTES,
   headerChecksum,
-  LZ4_HEADER_BYTES,
   LZ4_TAIL_BYTES,
   writeLz4Header,
 } from "./_lz4_frame.ts";
@@ -71,14 +69,15 @@ export class BatchWriter {
     return this.#codec.xxh64Digest(this.#frameState);
   }
 
-  /** Writes the header of the LZ4 frame. */
-  begin(contentBytes: number): void {
+  /** Writes the header of the LZ4 frame; without a size where that is not known yet. */
+  begin(contentBytes?: number): void {
     const { bytes } = this.#codec;
     const at = this.#end;
-    writeLz4Header(bytes, at, { blockBytes: this.#options.blockBytes, contentBytes });
-    const descriptor = this.#codec.xxh32(at + DESCRIPTOR_AT, DESCRIPTOR_BYTES);
-    bytes[at + LZ4_HEADER_BYTES - 1] = headerChecksum(descriptor);
-    this.#advance(LZ4_HEADER_BYTES);
+    const { blockBytes } = this.#options;
+    const layout = writeLz4Header(bytes, at, { blockBytes, contentBytes });
+    const descriptor = this.#codec.xxh32(at + DESCRIPTOR_AT, layout.descriptorBytes);
+    bytes[at + layout.bytes - 1] = headerChecksum(descriptor);
+    this.#advance(layout.bytes);
   }
 
   /** Writes the body's next `length` bytes, at most a block, as `fill` puts them into memory. */
@@ -110,7 +109,7 @@ export class BatchWriter {
     this.#advance(LZ4_TAIL_BYTES);
   }
 
-  /** Writes bytes that come behind the LZ4 frame. */
+  /** Writes bytes that come before or behind the LZ4 frame. */
   *append(bytes: Uint8Array): Generator<Uint8Array> {
     for (let at = 0; at < bytes.length;) {
       const room = this.#capacity - (this.#end - this.#output);

@@ -33,6 +33,8 @@ function kind(name: string, magic: number, label: string): FrameKind {
 export const HEADER_FRAME: FrameKind = kind("file header", 0x184d2a50, "TIDE-HDR");
 /** Follows the LZ4 frame of a batch. */
 export const INDEX_FRAME: FrameKind = kind("batch index", 0x184d2a51, "TIDE-IDX");
+/** Ends a state object. */
+export const STATE_INDEX_FRAME: FrameKind = kind("state index", 0x184d2a51, "TIDE-IDX");
 /** Ends a sealed file. */
 export const END_FRAME: FrameKind = kind("file index", 0x184d2a52, "TIDE-END");
 

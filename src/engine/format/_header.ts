@@ -1,9 +1,10 @@
 /** The header frame of a change file. @module */
 import { FORMAT_VERSION } from "../limits.ts";
-import { cborCount, decodeCbor, encodeCbor } from "./_cbor.ts";
-import { HEADER_FRAME, openFrame, type SealedFrame, sealFrame } from "./_frame.ts";
-import { Malformed, NewerFormat } from "./_malformed.ts";
-import { wantArray, wantCount, wantName, wantSame, wantUuid } from "./_want.ts";
+import { cborCount, encodeCbor } from "./_cbor.ts";
+import { HEADER_FRAME, type SealedFrame, sealFrame } from "./_frame.ts";
+import { openHeader } from "./_header_fields.ts";
+import { Malformed } from "./_malformed.ts";
+import { wantArray, wantCount, wantName, wantUuid } from "./_want.ts";
 import type { ChangeFileHeader, HeaderFrame, Predecessor } from "./change_file.ts";
 
 const KIND = "change-file";
@@ -52,23 +53,13 @@ export function encodeHeader(header: ChangeFileHeader): SealedFrame {
 }
 
 /**
- * Reads a header frame that is whole. Kind and version come first: a newer format may say all else differently.
+ * Reads a header frame that is whole.
  *
  * @throws {Malformed}
  * @throws {NewerFormat}
  */
 export function decodeHeader(frame: Uint8Array): HeaderFrame {
-  const { item, hash } = openFrame(HEADER_FRAME, frame);
-  const value = decodeCbor(item);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new Malformed("its content is not a map");
-  }
-  const fields = value as Record<(typeof FIELDS)[number], unknown>;
-  wantSame("kind", fields.kind, KIND);
-  const version = wantCount("format version", fields.version);
-  if (version > FORMAT_VERSION) throw new NewerFormat(version);
-  wantSame("format version", version, FORMAT_VERSION);
-  wantSame("fields", Object.keys(fields).join(" "), FIELDS.join(" "));
+  const { fields, hash } = openHeader(frame, KIND, FIELDS);
   const header: ChangeFileHeader = {
     store: wantUuid("store", fields.store),
     job: wantName("job", fields.job),

@@ -1,6 +1,6 @@
 /** The index frame of a batch, and the one that ends a sealed file. @module */
 import { BATCH_BODY_BYTES_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
-import { readHash, readUint32, writeHash, writeUint32 } from "./_bytes.ts";
+import { BLOCK_ENTRY_BYTES, decodeBlocks, encodeBlocks } from "./_block_list.ts";
 import { cborCount, decodeCbor, encodeCbor } from "./_cbor.ts";
 import { CborWriter } from "./_cbor_writer.ts";
 import {
@@ -13,7 +13,7 @@ import {
   sealFrame,
 } from "./_frame.ts";
 import { PLACE_BYTES } from "./_index_places.ts";
-import { isBlockSize, lz4FrameBytes } from "./_lz4_frame.ts";
+import { isBlockSize, lz4FrameBytes, SIZED } from "./_lz4_frame.ts";
 import { Malformed } from "./_malformed.ts";
 import {
   wantArray,
@@ -25,11 +25,9 @@ import {
   wantUuid,
   wantWithin,
 } from "./_want.ts";
-import type { Batch, Block, FileIndex } from "./change_file.ts";
+import type { Batch, FileIndex } from "./change_file.ts";
 import { type ChangeSetEntry, type ChangeSetFacts, checkSetFacts, entryOf } from "./change_set.ts";
 
-/** Bytes that the index spends on one block: length and XXH64. */
-const BLOCK_ENTRY_BYTES = 12;
 const INDEX_FIXED_BYTES_MAX = FRAME_HEAD_BYTES + FRAME_TRAILER_BYTES + 1 + 38 + 9 * 9;
 const SET_NUMBERS = 10;
 
@@ -52,11 +50,6 @@ export function endFrameBytesMax(batches: number): number {
 
 /** Makes the index frame of a batch. */
 export function encodeIndex(batch: Omit<Batch, "indexHash" | "end">): SealedFrame {
-  const blocks = new Uint8Array(batch.blocks.length * BLOCK_ENTRY_BYTES);
-  batch.blocks.forEach(({ length, hash }, i) => {
-    writeUint32(blocks, i * BLOCK_ENTRY_BYTES, length);
-    writeHash(blocks, i * BLOCK_ENTRY_BYTES + 4, hash);
-  });
   writer.clear();
   writer.array(10);
   writer.text(batch.uuid);
@@ -65,7 +58,7 @@ export function encodeIndex(batch: Omit<Batch, "indexHash" | "end">): SealedFram
   writer.integer(batch.position);
   writer.integer(batch.bodyLength);
   writer.integer(batch.blockBytes);
-  writer.byteString(blocks);
+  writer.byteString(encodeBlocks(batch.blocks));
   writer.hash(batch.frameHash);
   writer.hash(batch.previousHash);
   writer.array(batch.sets.length);
@@ -115,20 +108,9 @@ export function decodeIndex(frame: Uint8Array, position: number): Batch {
     blocks: decodeBlocks(wantBytes("list of blocks", blocks)),
     sets: wantArray("list of change sets", sets).map(decodeEntry),
   };
-  const whole = { ...batch, frameLength: lz4FrameBytes(batch.blocks) };
+  const whole = { ...batch, frameLength: lz4FrameBytes(batch.blocks, SIZED) };
   checkBatch(whole);
   return whole;
-}
-
-function decodeBlocks(bytes: Uint8Array): Block[] {
-  if (bytes.length % BLOCK_ENTRY_BYTES !== 0) {
-    throw new Malformed(`its list of blocks has ${bytes.length} bytes, wants 12 for each`);
-  }
-  const blocks: Block[] = [];
-  for (let at = 0; at < bytes.length; at += BLOCK_ENTRY_BYTES) {
-    blocks.push({ length: readUint32(bytes, at), hash: readHash(bytes, at + 4) });
-  }
-  return blocks;
 }
 
 function decodeEntry(value: unknown): ChangeSetEntry {

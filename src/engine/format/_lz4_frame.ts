@@ -10,21 +10,43 @@ import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, KIB, MIB } from "../limits.ts";
 import { readUint32, readUint64, writeUint32, writeUint64 } from "./_bytes.ts";
 import { Malformed } from "./_malformed.ts";
 
-/** Bytes before the first block. */
-export const LZ4_HEADER_BYTES = 15;
+/** How a frame's header is laid out. */
+export interface HeaderLayout {
+  readonly flags: number;
+  /** Bytes before the first block. */
+  readonly bytes: number;
+  /** How many bytes the header checksum covers. */
+  readonly descriptorBytes: number;
+  readonly hasContentSize: boolean;
+}
+
+/** Version 01, independent blocks, no block checksums, content size, content checksum, no dictionary. */
+export const SIZED: HeaderLayout = {
+  flags: 0b01101100,
+  bytes: 15,
+  descriptorBytes: 10,
+  hasContentSize: true,
+};
+/** The same without content size, for what is written before its size is known. */
+export const UNSIZED: HeaderLayout = {
+  flags: 0b01100100,
+  bytes: 7,
+  descriptorBytes: 2,
+  hasContentSize: false,
+};
+
+/** Bytes before the first block of a batch. */
+export const LZ4_HEADER_BYTES: number = SIZED.bytes;
 /** Bytes of a block's word. */
 export const BLOCK_WORD_BYTES = 4;
 /** Bytes after the last block: end mark and content checksum. */
 export const LZ4_TAIL_BYTES = 8;
-/** Where the bytes that the header checksum covers begin, and how many they are. */
+/** Where the bytes that the header checksum covers begin. */
 export const DESCRIPTOR_AT = 4;
-export const DESCRIPTOR_BYTES = 10;
 /** Bit of a block's word that says: stored plainly. */
 const PLAIN = 0x80000000;
 
 const MAGIC = 0x184d2204;
-/** Version 01, independent blocks, no block checksums, content size, content checksum, no dictionary. */
-const FLG = 0b01101100;
 const SIZES: readonly number[] = [64 * KIB, 256 * KIB, MIB, 4 * MIB];
 const FIRST_SIZE_ID = 4;
 
@@ -33,16 +55,19 @@ export function isBlockSize(blockBytes: number): boolean {
   return SIZES.includes(blockBytes);
 }
 
-/** Writes a frame header but for its last byte, the header checksum. */
+/** Writes a frame header but for its last byte, the header checksum. Without `contentBytes` it is `UNSIZED`. */
 export function writeLz4Header(
   target: Uint8Array,
   at: number,
-  options: { blockBytes: number; contentBytes: number },
-): void {
+  options: { blockBytes: number; contentBytes?: number },
+): HeaderLayout {
+  const { blockBytes, contentBytes } = options;
+  const layout = contentBytes === undefined ? UNSIZED : SIZED;
   writeUint32(target, at, MAGIC);
-  target[at + 4] = FLG;
-  target[at + 5] = (SIZES.indexOf(options.blockBytes) + FIRST_SIZE_ID) << 4;
-  writeUint64(target, at + 6, options.contentBytes);
+  target[at + 4] = layout.flags;
+  target[at + 5] = (SIZES.indexOf(blockBytes) + FIRST_SIZE_ID) << 4;
+  if (contentBytes !== undefined) writeUint64(target, at + 6, contentBytes);
+  return layout;
 }
 
 /** The header checksum, from the XXH32 of the descriptor. */
@@ -60,18 +85,20 @@ export function readLz4Header(
   bytes: Uint8Array,
   at: number,
   descriptorXxh32: number,
-): { blockBytes: number; contentBytes: number } {
+  layout: HeaderLayout,
+): { blockBytes: number; contentBytes?: number } {
   const magic = readUint32(bytes, at);
   if (magic !== MAGIC) {
     throw new Malformed(`it begins with 0x${magic.toString(16)}, wants an LZ4 frame`);
   }
   const blockBytes = SIZES[(bytes[at + 5] >> 4) - FIRST_SIZE_ID];
-  if (bytes[at + 14] !== headerChecksum(descriptorXxh32)) {
+  if (bytes[at + layout.bytes - 1] !== headerChecksum(descriptorXxh32)) {
     throw new Malformed("the checksum of its LZ4 frame header does not match");
   }
-  if (bytes[at + 4] !== FLG || (bytes[at + 5] & 0x8f) !== 0 || blockBytes === undefined) {
+  if (bytes[at + 4] !== layout.flags || (bytes[at + 5] & 0x8f) !== 0 || blockBytes === undefined) {
     throw new Malformed("its LZ4 frame has other flags than this format uses");
   }
+  if (!layout.hasContentSize) return { blockBytes };
   return { blockBytes, contentBytes: readUint64(bytes, at + 6) };
 }
 
@@ -97,8 +124,11 @@ export function readBlockWord(
 }
 
 /** Bytes of an LZ4 frame whose blocks are these. */
-export function lz4FrameBytes(blocks: readonly { length: number }[]): number {
-  let total = LZ4_HEADER_BYTES + LZ4_TAIL_BYTES;
+export function lz4FrameBytes(
+  blocks: readonly { length: number }[],
+  layout: HeaderLayout,
+): number {
+  let total = layout.bytes + LZ4_TAIL_BYTES;
   for (const { length } of blocks) total += BLOCK_WORD_BYTES + length;
   return total;
 }

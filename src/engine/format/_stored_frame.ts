@@ -1,4 +1,4 @@
-/** Reads the LZ4 frame of a batch as it is stored, and checks every byte of it. @module */
+/** Reads the LZ4 frame of a batch, or of a state object, as it is stored, and checks every byte of it. @module */
 import { type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
 import { BLOCK_BYTES_MAX } from "../limits.ts";
 import { readUint32 } from "./_bytes.ts";
@@ -6,11 +6,11 @@ import {
   BLOCK_WORD_BYTES,
   blockContentBytes,
   DESCRIPTOR_AT,
-  DESCRIPTOR_BYTES,
-  LZ4_HEADER_BYTES,
+  type HeaderLayout,
   LZ4_TAIL_BYTES,
   readBlockWord,
   readLz4Header,
+  SIZED,
 } from "./_lz4_frame.ts";
 import { Malformed } from "./_malformed.ts";
 import type { SourceWindow } from "./_source_window.ts";
@@ -45,7 +45,7 @@ export async function readStoredFrame(
   options: StoredFrameOptions,
 ): Promise<StoredFrame> {
   const reader = new FrameReader(codec, window);
-  const { blockBytes, contentBytes } = await reader.header();
+  const { blockBytes, contentBytes = 0 } = await reader.header(SIZED);
   const blocks: Block[] = [];
   for (;;) {
     const block = await reader.block(blockBytes);
@@ -53,7 +53,7 @@ export async function readStoredFrame(
     blocks.push({ length: block.length, hash: block.hash });
     const content = blockContentBytes(blocks.length - 1, contentBytes, blockBytes);
     if (content <= 0) throw new Malformed(`it has more than ${contentBytes} bytes of content`);
-    if (options.decompress) reader.decompress(block, content);
+    if (options.decompress) reader.content(block, content);
     reader.pass(BLOCK_WORD_BYTES + block.length);
   }
   wantSame("number of blocks", blocks.length, Math.ceil(contentBytes / blockBytes));
@@ -61,38 +61,41 @@ export async function readStoredFrame(
   return { bodyLength: contentBytes, blockBytes, blocks, hash: reader.hash };
 }
 
-interface BlockInMemory extends Block {
+/** A block whose stored bytes are in the codec's memory. */
+export interface BlockInMemory extends Block {
   /** Where its bytes are. */
   readonly at: number;
   readonly plain: boolean;
 }
 
-class FrameReader {
+/** Goes through one LZ4 frame. */
+export class FrameReader {
   readonly #codec: Codec;
   readonly #window: SourceWindow;
   readonly #frameState: number;
   readonly #contentState: number;
-  readonly #content: number;
+  readonly #unpacked: number;
 
   constructor(codec: Codec, window: SourceWindow) {
     this.#codec = codec;
     this.#window = window;
     this.#frameState = codec.arenaStart;
     this.#contentState = this.#frameState + HASH_STATE_BYTES;
-    this.#content = this.#contentState + HASH_STATE_BYTES;
+    this.#unpacked = this.#contentState + HASH_STATE_BYTES;
     codec.xxh64Begin(this.#frameState);
     codec.xxh32Begin(this.#contentState);
   }
 
+  /** XXH64 of what was passed so far. */
   get hash(): bigint {
     return this.#codec.xxh64Digest(this.#frameState);
   }
 
-  async header(): Promise<{ blockBytes: number; contentBytes: number }> {
-    const at = await this.#window.need(LZ4_HEADER_BYTES);
-    const descriptor = this.#codec.xxh32(at + DESCRIPTOR_AT, DESCRIPTOR_BYTES);
-    const header = readLz4Header(this.#codec.bytes, at, descriptor);
-    this.pass(LZ4_HEADER_BYTES);
+  async header(layout: HeaderLayout): Promise<{ blockBytes: number; contentBytes?: number }> {
+    const at = await this.#window.need(layout.bytes);
+    const descriptor = this.#codec.xxh32(at + DESCRIPTOR_AT, layout.descriptorBytes);
+    const header = readLz4Header(this.#codec.bytes, at, descriptor, layout);
+    this.pass(layout.bytes);
     return header;
   }
 
@@ -107,18 +110,25 @@ class FrameReader {
     return { at: at + BLOCK_WORD_BYTES, length, plain, hash };
   }
 
-  decompress(block: BlockInMemory, contentBytes: number): void {
-    const codec = this.#codec;
-    if (block.plain) {
-      if (block.length !== contentBytes) throw new Malformed("a plain block has another length");
-      codec.xxh32Update(this.#contentState, block.at, contentBytes);
-      return;
-    }
-    const found = codec.decompress(block.at, block.length, this.#content, contentBytes);
-    if (found !== contentBytes) throw new Malformed("a block does not decompress");
-    codec.xxh32Update(this.#contentState, this.#content, contentBytes);
+  /** Unpacks a block; answers where in memory its content is, until the next call. */
+  content(block: BlockInMemory, contentBytes: number): number {
+    const at = block.plain ? this.#plain(block, contentBytes) : this.#unpack(block, contentBytes);
+    this.#codec.xxh32Update(this.#contentState, at, contentBytes);
+    return at;
   }
 
+  #plain(block: BlockInMemory, contentBytes: number): number {
+    if (block.length !== contentBytes) throw new Malformed("a plain block has another length");
+    return block.at;
+  }
+
+  #unpack(block: BlockInMemory, contentBytes: number): number {
+    const found = this.#codec.decompress(block.at, block.length, this.#unpacked, contentBytes);
+    if (found !== contentBytes) throw new Malformed("a block does not decompress");
+    return this.#unpacked;
+  }
+
+  /** Reads what follows the last block. */
   async tail(options: StoredFrameOptions): Promise<void> {
     const at = await this.#window.need(LZ4_TAIL_BYTES);
     const wanted = readUint32(this.#codec.bytes, at + 4);

@@ -6,48 +6,26 @@
  * @module
  */
 import { wantOfFile } from "./_chain.ts";
-import {
-  FRAME_HEAD_BYTES,
-  FRAME_TRAILER_BYTES,
-  frameLengthFromHead,
-  frameLengthFromTrailer,
-  HEADER_FRAME,
-  INDEX_FRAME,
-} from "./_frame.ts";
+import { HEADER_FRAME, INDEX_FRAME } from "./_frame.ts";
+import { readFirstFrame, readFrameEndingAt } from "./_frame_ends.ts";
 import { decodeHeader } from "./_header.ts";
 import { decodeIndex } from "./_index.ts";
-import { corrupt, Malformed, orCorrupt } from "./_malformed.ts";
+import { orCorrupt } from "./_malformed.ts";
 import { wantSame } from "./_want.ts";
-import { type ByteSource, readRange } from "./byte_source.ts";
+import type { ByteSource } from "./byte_source.ts";
 import type { Batch, HeaderFrame } from "./change_file.ts";
 
 export type { ByteSource } from "./byte_source.ts";
 export { ChangeFileScan, type ScanEnd } from "./change_file_scan.ts";
 export { type ChangeSlice, readSets, verifyBatchContent } from "./change_set_reader.ts";
 
-/** What is read at first, in the hope that the frame is in it. */
-const FIRST_READ_BYTES = 4096;
-
 /**
  * Reads the header of a change file.
  *
  * @throws {TidemarkError} `corrupt`; `unsupported-format` when the file is of a newer format; what the source throws.
  */
-export async function readHeader(source: ByteSource): Promise<HeaderFrame> {
-  const { key, size } = source;
-  const first = await readRange(source, 0, Math.min(size, FIRST_READ_BYTES));
-  const whole = { key, from: 0, to: first.length };
-  const what = "the file header";
-  const length = await orCorrupt(whole, what, () => {
-    if (first.length < FRAME_HEAD_BYTES) throw new Malformed(`it has only ${first.length} bytes`);
-    return frameLengthFromHead(HEADER_FRAME, first);
-  });
-  const range = { key, from: 0, to: length };
-  if (length > size) throw corrupt(range, what, `the file has only ${size} bytes`);
-  const frame = length <= first.length
-    ? first.subarray(0, length)
-    : await readRange(source, 0, length);
-  return await orCorrupt(range, what, () => decodeHeader(frame));
+export function readHeader(source: ByteSource): Promise<HeaderFrame> {
+  return readFirstFrame(source, HEADER_FRAME, decodeHeader);
 }
 
 /**
@@ -56,22 +34,8 @@ export async function readHeader(source: ByteSource): Promise<HeaderFrame> {
  *
  * @throws {TidemarkError} `corrupt`; what the source throws.
  */
-export async function readBatchEndingAt(source: ByteSource, end: number): Promise<Batch> {
-  const { key } = source;
-  const from = Math.max(0, end - FIRST_READ_BYTES);
-  const last = await readRange(source, from, end);
-  const what = "the batch index";
-  const length = await orCorrupt({ key, from, to: end }, what, () => {
-    if (last.length < FRAME_TRAILER_BYTES) throw new Malformed(`it has ${last.length} bytes`);
-    return frameLengthFromTrailer(INDEX_FRAME, last.subarray(last.length - FRAME_TRAILER_BYTES));
-  });
-  const position = end - length;
-  const range = { key, from: Math.max(0, position), to: end };
-  if (position < 0) throw corrupt(range, what, `its length is ${length}`);
-  const frame = length <= last.length
-    ? last.subarray(last.length - length)
-    : await readRange(source, position, end);
-  return await orCorrupt(range, what, () => decodeIndex(frame, position));
+export function readBatchEndingAt(source: ByteSource, end: number): Promise<Batch> {
+  return readFrameEndingAt(source, { end, kind: INDEX_FRAME }, decodeIndex);
 }
 
 /**

@@ -42,6 +42,23 @@ const WRITER = v.strictObject({
   isClosed: v.boolean(),
 });
 
+const STATE = v.strictObject({
+  /** Name of the state. */
+  name: v.string(),
+  key: v.string(),
+  /** As in the object's own header. */
+  store: uuid,
+  job: v.string(),
+  epoch: count,
+  uuid,
+  /** Bytes of the object. */
+  length: count,
+  /** Bytes of its content. */
+  size: count,
+  /** XXH64 of its content. */
+  xxh64: hash,
+});
+
 const SCHEMA = v.strictObject({
   key: v.string(),
   store: uuid,
@@ -58,6 +75,8 @@ const SCHEMA = v.strictObject({
   engineVersion: v.string(),
   files: v.array(FILE),
   writers: v.array(WRITER),
+  /** The first manifests of this version had none. */
+  states: v.optional(v.array(STATE), []),
   metadata: v.unknown(),
 });
 
@@ -65,10 +84,19 @@ const SCHEMA = v.strictObject({
 export type ManifestBody = v.InferOutput<typeof SCHEMA>;
 /** A change file that a checkpoint needs. */
 export type ManifestFile = v.InferOutput<typeof FILE>;
+/** A state object that a checkpoint needs. */
+export type ManifestState = v.InferOutput<typeof STATE>;
 /** Where a writer stands in a checkpoint. */
 export type ManifestWriter = v.InferOutput<typeof WRITER>;
 
 const KIND = "manifest";
+
+/** Keys of every object that the checkpoint needs, its manifest included. */
+export function keysNeededBy(
+  { key, files, states }: Pick<ManifestBody, "key" | "files" | "states">,
+): string[] {
+  return [key, ...files.map((file) => file.key), ...states.map((state) => state.key)];
+}
 
 /** Writes a manifest. @throws {TidemarkError} `internal` for one that could not be read again. */
 export function encodeManifest(body: ManifestBody): Uint8Array {
@@ -78,8 +106,8 @@ export function encodeManifest(body: ManifestBody): Uint8Array {
     steps: body.steps === null ? null : String(body.steps),
     processedRecords: body.processedRecords === null ? null : String(body.processedRecords),
   };
-  // Files and writers are not a caller's words, and there may be ten thousands of them.
-  checkReadable(SCHEMA, body.key, { ...json, files: [], writers: [] });
+  // Files, writers and states are not a caller's words, and there may be ten thousands of them.
+  checkReadable(SCHEMA, body.key, { ...json, files: [], writers: [], states: [] });
   return encodeFact(KIND, json);
 }
 

@@ -38,6 +38,8 @@ export interface UsageOfKind {
 export interface CheckpointUsage {
   /** The checkpoint. */
   readonly uuid: string;
+  /** Bytes of its state objects, as they are stored; part of `referencedBytes`. */
+  readonly stateBytes: number;
   /** Bytes of every object that the checkpoint needs. */
   readonly referencedBytes: number;
   /** Bytes that would go with it: nothing else needs them. */
@@ -66,7 +68,7 @@ export interface JobUsage {
   readonly bytes: number;
   /** How many objects there are. */
   readonly objects: number;
-  /** The same by the job's folders: `changelog`, `checkpoints`, `catalog`, `owners`, `adopted`, `private`, …. */
+  /** The same by the job's folders: `changelog`, `states`, `checkpoints`, `catalog`, `owners`, `adopted`, `private`, …. */
   readonly kinds: Readonly<Record<string, UsageOfKind>>;
   /** The same by checkpoint, oldest first. */
   readonly checkpoints: readonly CheckpointUsage[];

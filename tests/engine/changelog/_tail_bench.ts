@@ -160,6 +160,7 @@ export class TailBench {
       epoch: 1,
       run: 1,
       engineVersion: "0",
+      states: [],
       files: files.map(({ key, name, length, indexHash }) => (
         {
           key,

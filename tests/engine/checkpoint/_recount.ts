@@ -4,6 +4,7 @@ import { bodyOf } from "../../simulation/leaks.ts";
 
 interface Manifest {
   readonly files: readonly { readonly key: string }[];
+  readonly states: readonly { readonly key: string }[];
 }
 
 interface Generation {
@@ -26,10 +27,12 @@ export function recount(
     kind.bytes += length;
     kind.objects += 1;
   }
-  const needs = checkpoints.map(({ uuid }) => {
+  const manifests = checkpoints.map(({ uuid }) => {
     const key = `${prefix}checkpoints/${uuid}.json`;
-    return [key, ...bodyOf<Manifest>(objects, key).files.map((file) => file.key)];
+    const { files, states } = bodyOf<Manifest>(objects, key);
+    return { key, files: keysOf(files), states: keysOf(states) };
   });
+  const needs = manifests.map(({ key, files, states }) => [key, ...files, ...states]);
   const generations = own.map(([key]) => key).filter((key) => key.includes("/catalog/")).sort();
   const { tailFrom } = bodyOf<Generation>(objects, generations.at(-1)!);
   /** The tail goes on from the files of `head`, in the file that was open then. */
@@ -51,10 +54,15 @@ export function recount(
       const [referencedBytes, exclusiveBytes] = [sizeOf(needs[at]), sizeOf(alone)];
       return {
         uuid,
+        stateBytes: sizeOf(manifests[at].states),
         referencedBytes,
         exclusiveBytes,
         sharedBytes: referencedBytes - exclusiveBytes,
       };
     }),
   };
+}
+
+function keysOf(objects: readonly { readonly key: string }[]): string[] {
+  return objects.map(({ key }) => key);
 }

@@ -54,7 +54,7 @@ describe("Checkpointer.fence", () => {
 
   test("keeps all but the epoch, and the fingerprint unless another is given", async () => {
     const { checkpointer } = await newBench();
-    await checkpointer.commit({}, POSITION, []);
+    await checkpointer.commit({}, POSITION, { files: [] });
     const { head, tailFrom, checkpoints } = checkpointer.newest;
     const kept = await checkpointer.fence(4, undefined);
     assert.deepEqual([kept.epoch, kept.run, kept.fingerprint], [4, 1, 5n]);
@@ -120,8 +120,8 @@ describe("Checkpointer.publishRecovered", () => {
 describe("Checkpointer.publishResume", () => {
   test("begins the next run at a checkpoint, with nothing adopted", async () => {
     const { checkpointer } = await newBench();
-    const { entry } = await checkpointer.commit({}, POSITION, []);
-    await checkpointer.commit({}, POSITION, []);
+    const { entry } = await checkpointer.commit({}, POSITION, { files: [] });
+    await checkpointer.commit({}, POSITION, { files: [] });
     const { reason, epoch, run, head, tailFrom, adopted, checkpoints } = await checkpointer
       .publishResume(2, { head: entry.uuid });
     assert.deepEqual([reason, epoch, run, head], ["resume", 2, 2, entry.uuid]);
@@ -131,7 +131,7 @@ describe("Checkpointer.publishResume", () => {
 
   test("begins the next run at the tail, with all of it adopted, and the head as it was", async () => {
     const { checkpointer, place } = await newBench();
-    const { entry } = await checkpointer.commit({}, POSITION, []);
+    const { entry } = await checkpointer.commit({}, POSITION, { files: [] });
     const tail = await tailOf(1);
     const { run, head, tailFrom, adopted } = await checkpointer.publishResume(2, { tail });
     assert.deepEqual([run, head, tailFrom], [2, entry.uuid, { epoch: 2, number: 0 }]);
@@ -150,7 +150,7 @@ describe("Checkpointer.commit", () => {
       metadata: { source: [1, null, "x"] },
     };
     const before = backend.log.length;
-    const { entry } = await checkpointer.commit(options, POSITION, files);
+    const { entry } = await checkpointer.commit(options, POSITION, { files });
     const puts = backend.log.slice(before).filter(({ kind }) => kind === "putIfAbsent");
     assert.deepEqual(puts.map(({ key }) => key), [keys.manifest(entry.uuid), keys.generation(2)]);
     const { reason, head, tailFrom, checkpoints } = (await readNewestGeneration(place))!;
@@ -185,9 +185,9 @@ describe("Checkpointer.commit", () => {
     const { checkpointer } = await newBench();
     const tail = await tailOf(1);
     await checkpointer.publishRecovered(tail, tail.files);
-    const first = await checkpointer.commit({}, POSITION, []);
+    const first = await checkpointer.commit({}, POSITION, { files: [] });
     assert.equal(checkpointer.newest.adopted, null);
-    const second = await checkpointer.commit({}, POSITION, []);
+    const second = await checkpointer.commit({}, POSITION, { files: [] });
     assert.equal(second.entry.parent, first.entry.uuid);
     assert.equal(second.manifest.parent, first.entry.uuid);
   });
@@ -195,16 +195,19 @@ describe("Checkpointer.commit", () => {
   test("publishes nothing when the manifest can't be written", async () => {
     const { checkpointer, backend } = await newBench();
     backend.fail({ kind: "putIfAbsent", key: MANIFEST });
-    const error = await rejectsWith(checkpointer.commit({}, POSITION, []), "storage-unavailable");
+    const error = await rejectsWith(
+      checkpointer.commit({}, POSITION, { files: [] }),
+      "storage-unavailable",
+    );
     assert.equal(error.outcome, "not-applied");
     assert.deepEqual(checkpointer.newest.checkpoints, []);
-    assert.equal((await checkpointer.commit({}, POSITION, [])).entry.parent, null);
+    assert.equal((await checkpointer.commit({}, POSITION, { files: [] })).entry.parent, null);
   });
 
   test("does not rely on a manifest of which it is not known whether it is there", async () => {
     const { checkpointer, backend, place, keys } = await newBench();
     backend.fail({ kind: "putIfAbsent", key: MANIFEST, when: "after" });
-    const { entry } = await checkpointer.commit({ identifier: "noon" }, POSITION, []);
+    const { entry } = await checkpointer.commit({ identifier: "noon" }, POSITION, { files: [] });
     const manifests = backend.keysOf("putIfAbsent").filter((key) => MANIFEST.test(key));
     assert.equal(manifests.length, 2);
     assert.equal(entry.manifest.key, manifests[1]);
@@ -215,7 +218,10 @@ describe("Checkpointer.commit", () => {
   test("says that no checkpoint was made when no manifest is known to be there", async () => {
     const { checkpointer, backend } = await newBench();
     backend.fail({ kind: "putIfAbsent", key: MANIFEST, when: "after", times: 3 });
-    const error = await rejectsWith(checkpointer.commit({}, POSITION, []), "storage-unavailable");
+    const error = await rejectsWith(
+      checkpointer.commit({}, POSITION, { files: [] }),
+      "storage-unavailable",
+    );
     assert.equal(error.outcome, "not-applied");
     assert.deepEqual(checkpointer.newest.checkpoints, []);
   });
@@ -269,7 +275,7 @@ describe("Checkpointer.checkOptions", () => {
 
   test("refuses more than 1,000 checkpoints", async () => {
     const { place, ports, checkpointer } = await newBench();
-    const { entry } = await checkpointer.commit({}, POSITION, []);
+    const { entry } = await checkpointer.commit({}, POSITION, { files: [] });
     const newest = {
       ...checkpointer.newest,
       checkpoints: Array.from({ length: 1000 }, () => entry),

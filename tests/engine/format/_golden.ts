@@ -6,7 +6,9 @@ import { ChangeFileEncoder } from "../../../src/engine/format/change_file_encode
 import type { ChangeFileHeader } from "../../../src/engine/format/change_file.ts";
 import { encodeChanges } from "../../../src/engine/format/change_input.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
+import type { StateHeader } from "../../../src/engine/format/state_object.ts";
 import type { Change } from "../../../src/engine/types.ts";
+import { encodeState } from "./_states.ts";
 
 /** Header of the golden change files. */
 export const HEADER: ChangeFileHeader = {
@@ -106,6 +108,26 @@ export function encodeGoldenFile(compression: "lz4" | "none"): Uint8Array {
     at += piece.length;
   }
   return file;
+}
+
+/** Header of the golden state objects. */
+export const STATE_HEADER: StateHeader = {
+  store: HEADER.store,
+  job: HEADER.job,
+  name: "counts-0",
+  epoch: HEADER.epoch,
+  run: HEADER.run,
+  uuid: "01890a5d-ac96-774b-bcce-b302099a805b",
+  createdAtMs: HEADER.createdAtMs,
+};
+
+/** Content of the golden state objects: more than one block. */
+export const STATE_CONTENT: Uint8Array = text("high water, low water; ".repeat(3000));
+
+/** The golden state object as the program writes it now. */
+export function encodeGoldenState(compression: "lz4" | "none"): Uint8Array {
+  const options = { compression, blockBytes: 64 * 1024 };
+  return encodeState([STATE_CONTENT], options, STATE_HEADER).bytes;
 }
 
 /** The body of the golden fact. */

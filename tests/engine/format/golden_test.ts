@@ -10,8 +10,18 @@ import {
   verifyBatchContent,
 } from "../../../src/engine/format/change_file_reader.ts";
 import { decodeFact, encodeFact } from "../../../src/engine/format/fact.ts";
-import { BATCHES, changeSetOf, encodeGoldenFile, FACT, HEADER } from "./_golden.ts";
+import {
+  BATCHES,
+  changeSetOf,
+  encodeGoldenFile,
+  encodeGoldenState,
+  FACT,
+  HEADER,
+  STATE_CONTENT,
+  STATE_HEADER,
+} from "./_golden.ts";
 import { join, MemorySource, scanAll } from "./_files.ts";
+import { readState } from "./_states.ts";
 
 function golden(name: string): Uint8Array {
   return new Uint8Array(readFileSync(new URL(`../../golden/${name}`, import.meta.url)));
@@ -46,6 +56,18 @@ describe("golden files of format version 1", () => {
 
   test("a change file without compression is still written byte by byte the same", () => {
     assert.ok(sameBytes(encodeGoldenFile("none"), golden("change_file_v1_none.cborseq.lz4")));
+  });
+
+  for (const name of ["lz4", "none"] as const) {
+    test(`a state object, ${name}, is read`, async () => {
+      const read = await readState(new MemorySource(golden(`state_v1_${name}.lz4`)));
+      assert.deepEqual(read.header, STATE_HEADER);
+      assert.ok(sameBytes(read.content, STATE_CONTENT));
+    });
+  }
+
+  test("a state object without compression is still written byte by byte the same", () => {
+    assert.ok(sameBytes(encodeGoldenState("none"), golden("state_v1_none.lz4")));
   });
 
   test("a small fact is read, and still written the same", () => {

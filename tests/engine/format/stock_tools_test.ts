@@ -9,6 +9,7 @@ import { decodeFirst } from "cborg";
 import { sameBytes } from "../../../src/engine/format/_bytes.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import { SeededRandom } from "../../doubles/seeded_random.ts";
+import { encodeState } from "./_states.ts";
 import { changeSet, encodeFile, HEADER, join, randomBytes, text } from "./_files.ts";
 
 const lz4 = spawnSync("lz4", ["--version"]);
@@ -88,6 +89,27 @@ function checkSequence(bytes: Uint8Array): void {
   }
   assert.deepEqual(items, []);
 }
+
+describe("a state object", () => {
+  const content = join([randomBytes(random, 300 * KIB), text("spring tide ".repeat(40_000))]);
+  for (const compression of ["lz4", "none"] as const) {
+    for (const blockBytes of [64 * KIB, 256 * KIB, 4 * KIB * KIB]) {
+      for (const [size, state] of [["many bytes", content], ["none", text("")]] as const) {
+        test(
+          `of ${size}, ${compression}, blocks of ${blockBytes}, is read by lz4`,
+          needsLz4,
+          () => {
+            const { bytes } = encodeState([state], { compression, blockBytes });
+            assert.equal(runLz4(bytes, ["-t"]).status, 0);
+            const { status, stdout } = runLz4(bytes, ["-dc"]);
+            assert.equal(status, 0);
+            assert.ok(sameBytes(stdout, state));
+          },
+        );
+      }
+    }
+  }
+});
 
 describe("a change file", () => {
   for (const compression of ["lz4", "none"] as const) {

@@ -1,6 +1,6 @@
 /**
  * The file system port over Deno's own API, with its kernel lock. What Deno has no call of its own for
- * (statfs, and a stat whose inode number is exact) goes through `node:fs`.
+ * (statfs, and an unlink that takes no folder) goes through `node:fs`.
  *
  * Reads and writes are synchronous up to `SYNC_BYTES_MAX`, as in `node_file_system.ts`. Deno has no call
  * that takes a position: longer ones wait for each other.
@@ -14,7 +14,7 @@ import type {
   FileType,
   OpenMode,
 } from "../engine/port/file_system.ts";
-import { NodeFileSystem, SYNC_BYTES_MAX } from "./node_file_system.ts";
+import { isAbsent, NodeFileSystem, SYNC_BYTES_MAX } from "./node_file_system.ts";
 
 /** The parts of Deno that are used here: its types are not there when the code is checked for other runtimes. */
 interface DenoFile {
@@ -49,7 +49,6 @@ interface DenoApi {
   mkdir(path: string): Promise<void>;
   link(existing: string, target: string): Promise<void>;
   rename(from: string, target: string): Promise<void>;
-  remove(path: string): Promise<void>;
   readDir(path: string): AsyncIterable<{ name: string } & Omit<DenoFileInfo, "size">>;
   lstat(path: string): Promise<DenoFileInfo>;
   lstatSync(path: string): DenoFileInfo;
@@ -76,11 +75,6 @@ function statOf(info: DenoFileInfo): FileStat {
     modifiedMs: info.mtime?.getTime() ?? 0,
     identity: `${info.dev}:${info.ino}`,
   };
-}
-
-function isAbsent(error: unknown): boolean {
-  const { code } = error as { code?: string };
-  return code === "ENOENT" || code === "ENOTDIR";
 }
 
 class DenoFileHandle implements FileHandle {

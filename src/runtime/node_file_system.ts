@@ -58,7 +58,7 @@ function statOf(stats: fs.BigIntStats): FileStat {
 }
 
 /** Whether an error says that there is no such name, rather than that it can't be looked up. */
-function isAbsent(error: unknown): boolean {
+export function isAbsent(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -26,7 +26,10 @@ export class Reserve {
     if (this.#bytes === 0) return;
     try {
       if (await this.#backend.head(RESERVE_KEY) !== undefined) return;
-      await this.#backend.put(RESERVE_KEY, new Uint8Array(this.#bytes));
+      const bytes = new Uint8Array(this.#bytes);
+      // A file system that compresses would keep no room for zeros.
+      this.#ports.random.fill(bytes);
+      await this.#backend.put(RESERVE_KEY, bytes);
     } catch (error) {
       this.#ports.logger.log("warning", "Cannot make the reserve for a full disk", { error });
     }

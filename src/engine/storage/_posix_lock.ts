@@ -39,6 +39,7 @@ interface FoundLock {
 
 interface OwnFile {
   readonly handle: FileHandle;
+  /** Its temporary name. */
   readonly path: string;
   readonly record: LockRecord;
 }
@@ -90,7 +91,12 @@ async function tryToTake(
     const own = await writeOwn(ports, folders, folderOf(key));
     try {
       if (await place(ports, own, path, found?.identity)) {
-        return new PosixOwnerLock(ports, own, warningsOf(verdict, found?.record), onClose);
+        return new PosixOwnerLock(
+          ports,
+          { ...own, path },
+          warningsOf(verdict, found?.record),
+          onClose,
+        );
       }
     } catch (error) {
       await discardOwn(ports, own);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { Reserve, withReserve } from "../../../src/engine/checkpoint/reserve.ts";
 import { TidemarkError } from "../../../src/engine/errors.ts";
 import {
@@ -24,6 +25,12 @@ describe("Reserve", () => {
     assert.equal(await backend.head(RESERVE), undefined);
     await reserve.ensure();
     assert.equal((await backend.head(RESERVE))?.size, 100);
+  });
+
+  test("takes its room on a file system that compresses, too", async () => {
+    const { backend } = await openEngine(newMemory(), { reserveBytes: 65_536 });
+    const packed = gzipSync(await backend.get(RESERVE));
+    assert.ok(packed.length > 65_000, `packs into ${packed.length} bytes`);
   });
 
   test("is none when it has no bytes, and none where there is no room", async () => {

@@ -124,6 +124,20 @@ for (const ownerLocks of KINDS) {
   }
 }
 
+test("PosixBackend.lock names LOCK when it can't be refreshed, whether it was new or replaced", async () => {
+  const machine = new Machine();
+  for (let owners = 0; owners < 2; owners++) {
+    const owner = machine.start(true);
+    await owner.backend.lock(KEY);
+    machine.disk.addFault({ matches: ({ kind }) => kind === "write", error: "EIO" });
+    await machine.clock.advance(LOCK_REFRESH_MS);
+    const [{ message, fields }] = owner.logger.records;
+    assert.equal(message, "The lock could not be refreshed");
+    assert.equal(fields.path, `/disk/store/${KEY}`);
+    owner.kill();
+  }
+});
+
 describe("PosixBackend.lock of an owner without kernel lock", () => {
   test("is dead when its time was not refreshed for three periods", async () => {
     for (const seesOthers of [true, false]) {

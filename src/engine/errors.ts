@@ -228,6 +228,13 @@ export class TidemarkError extends Error {
   }
 }
 
+/** The error of a call that had done something, or may have, when it failed. */
+export function withUnknownOutcome(error: unknown): unknown {
+  if (!(error instanceof TidemarkError) || error.outcome === "unknown") return error;
+  const { code, message, details } = error;
+  return new TidemarkError(code, message, { outcome: "unknown", details, cause: error });
+}
+
 /** Whether `error` is a {@link TidemarkError} with this code. */
 export function hasCode(error: unknown, code: ErrorCode): error is TidemarkError {
   return error instanceof TidemarkError && error.code === code;

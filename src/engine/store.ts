@@ -6,7 +6,7 @@
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
-import { hasCode, TidemarkError } from "./errors.ts";
+import { hasCode, TidemarkError, withUnknownOutcome } from "./errors.ts";
 import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
 import { openJob } from "./job_open.ts";
@@ -15,6 +15,7 @@ import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
+import { readOptional, readSmall } from "./storage/derived.ts";
 import type { Job, JobOptions, JobReader, Store } from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
@@ -270,12 +271,8 @@ function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {
 }
 
 async function readMarker(backend: StorageBackend): Promise<MarkerBody | undefined> {
-  try {
-    return decodeMarker(await backend.get(MARKER_KEY));
-  } catch (error) {
-    if (hasCode(error, "object-not-found")) return undefined;
-    throw error;
-  }
+  const bytes = await readOptional(backend, MARKER_KEY);
+  return bytes === undefined ? undefined : decodeMarker(bytes);
 }
 
 /** The marker of a store, or none in a place that is new or empty. @throws {TidemarkError} `not-a-store` */
@@ -307,14 +304,23 @@ async function createMarker(backend: StorageBackend, ports: Ports): Promise<Mark
   const marker = { store: newUuid(ports), createdAtMs: ports.clock.nowMs() };
   try {
     if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
-    return decodeMarker(await backend.get(MARKER_KEY));
+    return decodeMarker(await readSmall(backend, MARKER_KEY));
   } catch (error) {
     if (!(error instanceof TidemarkError) || error.outcome !== "unknown") throw error;
+    return await keepMarker(backend, error);
+  }
+}
+
+/** Takes a marker that is there, though the answer to its write is lost. */
+async function keepMarker(backend: StorageBackend, lost: TidemarkError): Promise<MarkerBody> {
+  try {
     const found = await readMarker(backend);
-    if (found === undefined) throw error;
+    if (found === undefined) throw lost;
     // Its name may not be on disk, whatever a later sync of the folder says: it is given once more.
     await backend.put(MARKER_KEY, encodeMarker(found));
     return found;
+  } catch (error) {
+    throw withUnknownOutcome(error);
   }
 }
 

@@ -62,6 +62,16 @@ describe("OpenStore.open", () => {
     assert.deepEqual(await restoreWriter(found, "w"), ["a"]);
   });
 
+  test("says that it may have made a marker when the answer is lost, and it can't make sure", async () => {
+    for (const kind of ["get", "put"] as const) {
+      const objects = new FaultyBackend(newMemory());
+      objects.fail({ kind: "putIfAbsent", when: "after" });
+      objects.fail({ kind, skip: kind === "get" ? 1 : 0 });
+      const error = await rejectsWith(openEngine(objects), "storage-unavailable");
+      assert.deepEqual([error.outcome, await keysBelow(objects)], ["unknown", [MARKER_KEY]]);
+    }
+  });
+
   test("removes what dead processes left beside the marker, after an hour", async () => {
     const disk = new ForgettingDisk({ folders: ["/disk/store"] });
     const left = "/disk/store/.tmp-none-01b8dac5-b400-7196-9db6-8891dba957b8";

@@ -3,7 +3,7 @@
  * Owns: numbers, lost answers, pruning. Does not own: what a generation says, who owns the job.
  * @module
  */
-import { TidemarkError } from "../errors.ts";
+import { TidemarkError, withUnknownOutcome } from "../errors.ts";
 import { encodeGeneration, type GenerationBody } from "../format/generation.ts";
 import { GENERATIONS_KEPT } from "../limits.ts";
 import { formatCount } from "../paths.ts";
@@ -114,6 +114,16 @@ export class Catalog {
 
   /** Repeats an attempt until it is known who took its number. */
   async #decide(first: Attempt): Promise<"ours" | "taken"> {
+    const own = new Set<number>();
+    try {
+      return await this.#repeat(first, own);
+    } catch (error) {
+      throw own.size === 0 ? error : withUnknownOutcome(error);
+    }
+  }
+
+  /** @param own Numbers under which the content is there, though it need not be on disk: added to. */
+  async #repeat(first: Attempt, own: Set<number>): Promise<"ours" | "taken"> {
     let attempt = first;
     const causes: unknown[] = [];
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
@@ -132,6 +142,7 @@ export class Catalog {
         await this.#prune();
         return "ours";
       }
+      own.add(attempt.body.number);
       // Its name may not be on disk: the same content goes under the next number.
       attempt = this.#attempt(attempt.body, attempt.body.number + 1);
     }

@@ -14,6 +14,7 @@ import { decodeManifest, type ManifestBody } from "../format/manifest.ts";
 import type { JobKeys } from "../paths.ts";
 import type { Reserve } from "./reserve.ts";
 import type { StorageBackend } from "../storage/backend.ts";
+import { readOptional, readSmall } from "../storage/derived.ts";
 import { formatHash } from "./_hash.ts";
 import { xxh64 as xxh64Of } from "../../../wasm/mod.ts";
 
@@ -64,7 +65,8 @@ export async function readGeneration(
 ): Promise<GenerationBody | undefined> {
   const key = place.keys.generation(number);
   try {
-    const bytes = await place.backend.get(key);
+    const bytes = await readOptional(place.backend, key);
+    if (bytes === undefined) return undefined;
     const generation = decodeGeneration(key, bytes, { store: place.store, job: place.keys.job });
     if (generation.number === number) return generation;
     throw new TidemarkError(
@@ -72,7 +74,6 @@ export async function readGeneration(
       `Cannot use ${key}: it says generation ${generation.number}`,
     );
   } catch (error) {
-    if (hasCode(error, "object-not-found")) return undefined;
     if (!hasCode(error, "corrupt")) throw error;
     throw new TidemarkError(
       "catalog-lost",
@@ -134,7 +135,7 @@ async function readReferenced(
 ): Promise<Uint8Array> {
   let bytes;
   try {
-    bytes = await backend.get(key);
+    bytes = await readSmall(backend, key);
   } catch (error) {
     if (!hasCode(error, "object-not-found")) throw error;
     throw new TidemarkError(

@@ -9,6 +9,7 @@ import { decodeLease, encodeLease, type LeaseBody } from "../format/lease.ts";
 import type { Clock, Timer } from "../port/clock.ts";
 import type { Ports } from "../port/ports.ts";
 import { newUuid } from "../uuid.ts";
+import { readOptional } from "../storage/derived.ts";
 import type { JobPlace } from "./catalog_read.ts";
 
 /** How long a lease holds after its last renewal. */
@@ -133,11 +134,12 @@ export async function readLeases(place: JobPlace, nowMs: number): Promise<HeldBy
       continue;
     }
     try {
-      const lease = decodeLease(key, await backend.get(key), { store, job: keys.job });
+      const bytes = await readOptional(backend, key);
+      if (bytes === undefined) continue;
+      const lease = decodeLease(key, bytes, { store, job: keys.job });
       if (lease.checkpoint !== null) checkpoints.add(lease.checkpoint);
       holdsTail ||= lease.isTail;
     } catch (error) {
-      if (hasCode(error, "object-not-found")) continue;
       if (!hasCode(error, "corrupt")) throw error;
       holdsTail = true;
     }

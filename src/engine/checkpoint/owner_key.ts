@@ -3,11 +3,12 @@
  * Owns: taking an epoch, and the check before every acknowledgement. Does not own: the catalog, `LOCK`.
  * @module
  */
-import { hasCode, TidemarkError } from "../errors.ts";
+import { hasCode, TidemarkError, withUnknownOutcome } from "../errors.ts";
 import { decodeOwnerKey, encodeOwnerKey } from "../format/owner_key.ts";
 import { formatCount, type JobKeys } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { PinnedKey, StorageBackend } from "../storage/backend.ts";
+import { readSmall } from "../storage/derived.ts";
 import { type Reserve, withReserve } from "./reserve.ts";
 import { newUuid } from "../uuid.ts";
 
@@ -41,26 +42,31 @@ export class OwnerKey {
   }
 
   /** Takes the first absent epoch from `epoch` on. */
-  static async takeFrom(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey> {
-    for (let next = epoch;;) {
-      const { owner, last } = await OwnerKey.#takeKnown(next, options);
-      if (owner !== undefined) return owner;
-      next = last + 1;
-    }
+  static takeFrom(epoch: number, options: OwnerKeyOptions): Promise<OwnerKey> {
+    return knowingOutcome(async (own) => {
+      for (let next = epoch;;) {
+        const { owner, last } = await OwnerKey.#takeKnown(next, options, own);
+        if (owner !== undefined) return owner;
+        next = last + 1;
+      }
+    });
   }
 
   /** Takes the epoch after this one; undefined when somebody else has it. */
-  async takeNext(): Promise<OwnerKey | undefined> {
-    return (await OwnerKey.#takeKnown(this.epoch + 1, this.#options)).owner;
+  takeNext(): Promise<OwnerKey | undefined> {
+    return knowingOutcome(async (own) =>
+      (await OwnerKey.#takeKnown(this.epoch + 1, this.#options, own)).owner
+    );
   }
 
   /** Takes an epoch, or the next one where the key is there and need not be on disk: it is left behind. */
   static async #takeKnown(
     epoch: number,
     options: OwnerKeyOptions,
+    own: Set<number>,
   ): Promise<{ owner: OwnerKey | undefined; last: number }> {
     for (let last = epoch;; last++) {
-      const placed = await OwnerKey.#put(last, options);
+      const placed = await OwnerKey.#put(last, options, own);
       if (placed instanceof TidemarkError) {
         if (last - epoch === LEFT_BEHIND_MAX) throw placed;
         continue;
@@ -75,11 +81,13 @@ export class OwnerKey {
    * Puts a key, again and again until it is known who has it: an epoch that is passed over while its key is absent
    * would leave the owner before it unfenced.
    *
+   * @param own Epochs whose key this process created, or may have: kept up to date.
    * @returns The error that was met, when the key is there and its name need not be on disk.
    */
   static async #put(
     epoch: number,
     { backend, keys, store, ports, reserve }: OwnerKeyOptions,
+    own: Set<number>,
   ): Promise<"created" | "taken" | TidemarkError> {
     const key = keys.owner(epoch);
     const writeId = newUuid(ports);
@@ -90,16 +98,22 @@ export class OwnerKey {
     let doubt: TidemarkError | undefined;
     for (let attempt = 1;; attempt++) {
       try {
-        if (await withReserve(reserve, put) === "created") return "created";
+        if (await withReserve(reserve, put) === "created") {
+          own.add(epoch);
+          return "created";
+        }
       } catch (error) {
         const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
+        if (isUnknown) own.add(epoch);
         if (!isUnknown || attempt === ATTEMPTS_MAX) throw error;
         doubt = error;
         continue;
       }
       if (doubt === undefined) return "taken";
-      const found = decodeOwnerKey(key, await backend.get(key), { store, job: keys.job });
-      return found.writeId === writeId ? doubt : "taken";
+      const found = decodeOwnerKey(key, await readSmall(backend, key), { store, job: keys.job });
+      if (found.writeId === writeId) return doubt;
+      own.delete(epoch);
+      return "taken";
     }
   }
 
@@ -113,6 +127,18 @@ export class OwnerKey {
   /** Lets go of the key's object; the key itself stays for ever. */
   close(): Promise<void> {
     return this.#pinned.close();
+  }
+}
+
+/** Fails with the outcome `unknown` once there are own keys, or may be: they fence whoever was the owner. */
+async function knowingOutcome<Taken>(
+  take: (own: Set<number>) => Promise<Taken>,
+): Promise<Taken> {
+  const own = new Set<number>();
+  try {
+    return await take(own);
+  } catch (error) {
+    throw own.size === 0 ? error : withUnknownOutcome(error);
   }
 }
 

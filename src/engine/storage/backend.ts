@@ -1,6 +1,6 @@
 /**
- * What the engine asks of a place to store objects. Small primitives; everything else is derived from them
- * (`derived.ts`). A backend does not know what the bytes mean, and never retries.
+ * What the engine asks of a place to store objects. Small primitives; what follows from them is in `derived.ts`. A
+ * backend does not know what the bytes mean, and never retries.
  *
  * Keys are relative, `/`-separated, of `A-Z a-z 0-9 . _ -` in each part; a part is never `.` or `..`.
  * Every failure is a `TidemarkError` whose outcome says whether the call took effect.

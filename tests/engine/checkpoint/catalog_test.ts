@@ -174,6 +174,20 @@ describe("Catalog when a publish goes wrong", () => {
     assert.equal((await readNewestGeneration(bench.place))?.run, 3);
   });
 
+  test("says unknown when a generation of its own is there, and the next one fails for good", async () => {
+    const bench = newPlace();
+    const catalog = catalogOf(bench);
+    await publish(catalog, 1);
+    bench.backend.fail({ ...PUT, when: "after" });
+    bench.backend.fail(PUT);
+    const error = await rejectsWith(publish(catalog, 2), "storage-unavailable");
+    assert.equal(error.outcome, "unknown");
+    assert.equal((error.cause as TidemarkError).outcome, "not-applied");
+    assert.equal(catalog.newest?.run, 2);
+    await publish(catalog, 3);
+    assert.deepEqual(await listGenerations(bench.place), [1, 2, 3]);
+  });
+
   test("knows its own generation again when it lands late", async () => {
     const bench = newPlace();
     const { backend } = bench.place;

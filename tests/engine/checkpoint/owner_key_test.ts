@@ -96,6 +96,43 @@ describe("OwnerKey", () => {
     assert.equal((await takeFrom(bench, 1)).epoch, 1);
   });
 
+  test("does not say that nothing was applied once a key of its own may be there", async () => {
+    const faults: Record<string, (bench: PlaceBench) => void> = {
+      "a repetition fails": ({ backend }) => {
+        backend.fail({ kind: "putIfAbsent", when: "after" });
+        backend.fail({ kind: "putIfAbsent" });
+      },
+      "it can't be read back": ({ backend }) => {
+        backend.fail({ kind: "putIfAbsent", when: "after" });
+        backend.fail({ kind: "get" });
+      },
+      "the key after one that was left behind can't be put": ({ backend, keys }) => {
+        backend.fail({ kind: "putIfAbsent", key: new RegExp(keys.owner(1)), when: "after" });
+        backend.fail({ kind: "putIfAbsent", key: new RegExp(keys.owner(2)) });
+      },
+      "it can't be held": ({ backend }) => backend.fail({ kind: "pin" }),
+    };
+    for (const [what, plan] of Object.entries(faults)) {
+      const bench = newPlace();
+      plan(bench);
+      const error = await rejectsWith(takeFrom(bench, 1), "storage-unavailable");
+      assert.equal(error.outcome, "unknown", what);
+      assert.equal((error.cause as TidemarkError).outcome, "not-applied", what);
+      assert.equal((await takeFrom(bench, 1)).epoch, 2, what);
+    }
+  });
+
+  test("says that nothing was applied when the key in doubt turns out to be another's", async () => {
+    const bench = newPlace();
+    const first = await takeFrom(bench, 1);
+    const error = new TidemarkError("storage-unavailable", "lost", { outcome: "unknown" });
+    bench.backend.fail({ kind: "putIfAbsent", error });
+    bench.backend.fail({ kind: "putIfAbsent", key: new RegExp(bench.keys.owner(2)) });
+    const failed = await rejectsWith(takeFrom(bench, 1), "storage-unavailable");
+    assert.equal(failed.outcome, "not-applied");
+    first.check();
+  });
+
   test("takes the epoch after its own, unless somebody has it", async () => {
     const bench = newPlace();
     const first = await takeFrom(bench, 1);

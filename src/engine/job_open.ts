@@ -202,11 +202,11 @@ function filesOfHead(head: ManifestBody | undefined): NeededFile[] {
   return head === undefined ? [] : filesOfManifest(head);
 }
 
-function logTorn(place: JobPlace, ports: Ports, tail: Tail): void {
-  for (const torn of tail.torn) {
-    ports.logger.log("warning", "Dropped a torn end that was never acknowledged", {
-      job: place.keys.job,
-      ...torn,
-    });
-  }
+/** One line, however many there are: a full disk leaves one with each file that was begun on it. */
+function logTorn({ keys: { job } }: JobPlace, { logger }: Ports, { torn }: Tail): void {
+  const [first] = torn;
+  if (first === undefined) return;
+  const message = "Dropped what was torn and never acknowledged";
+  logger.log("warning", message, { job, files: torn.length, ...first });
+  for (const one of torn.slice(1)) logger.log("debug", message, { job, ...one });
 }

@@ -109,7 +109,8 @@ export class JobRun implements WriterContext {
 
   /** Every writer, in order of name. */
   get writers(): ChangelogWriter[] {
-    return [...this.#writers.values()].sort((a, b) => a.id < b.id ? -1 : 1);
+    const begun = [...this.#writers.values()].filter(({ isBegun }) => isBegun);
+    return begun.sort((a, b) => a.id < b.id ? -1 : 1);
   }
 
   /** The writer of this name, begun at 0 where it is missing. @throws {TidemarkError} `settings-conflict` */

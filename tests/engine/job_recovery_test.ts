@@ -72,6 +72,27 @@ describe("opening a job after a crash", () => {
     }
   });
 
+  test("tells of many torn ends in one warning: a full disk leaves one with each file", async () => {
+    const objects = newMemory();
+    const { job, backend } = await openJobOn(objects);
+    await appendDurably(job, "w", "a");
+    backend.fail({ kind: "sync", key: CHANGE_FILE });
+    backend.fail({ kind: "write", key: CHANGE_FILE, skip: 1, when: "cut", times: 4 });
+    append(job, "w", "b");
+    for (let i = 0; i < 5; i++) await rejectsWith(job.writer("w").persist(), "storage-unavailable");
+    const { job: next, ports } = await openJobOn(objects);
+    assert.equal(next.recovery.torn.length, 4);
+    const [warning, ...others] = ports.logger.records.filter(({ level }) => level === "warning");
+    assert.deepEqual(others, []);
+    const { key, from, to, reason } = next.recovery.torn[0];
+    assert.deepEqual(warning.fields, { job: JOB, files: 4, key, from, to, reason });
+    const told = ports.logger.records.filter(({ message }) => message === warning.message);
+    assert.deepEqual(
+      told.map(({ fields }) => fields.key),
+      next.recovery.torn.map((torn) => torn.key),
+    );
+  });
+
   test("reports what it adopted and copied", async () => {
     const { objects, file } = await killed(3);
     const { job } = await openJobOn(objects);

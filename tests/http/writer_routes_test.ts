@@ -56,6 +56,14 @@ describe("POST …/changes", () => {
       assert.equal(ahead.json.details.expectedOffset, 2);
     }));
 
+  test("begins no writer when the first append to it is refused", () =>
+    withJob(async (app) => {
+      const ahead = await app.append([{ data: "one" }], { "tidemark-offset": "5" });
+      assert.deepEqual([ahead.status, ahead.json.details.expectedOffset], [409, 0]);
+      assert.deepEqual((await app.ask("GET", "/v1/jobs/j")).json.writers, []);
+      assert.equal((await app.append([{ data: "one" }], { "tidemark-offset": "0" })).status, 200);
+    }));
+
   test("refuses a media type that it does not read, and names those that it does", () =>
     withJob(async (app) => {
       for (const type of ["text/plain", "application/json", undefined]) {

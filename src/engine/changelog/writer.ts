@@ -58,6 +58,8 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   #nextBase: WriterBase;
   /** Published: nothing from here on belongs to the writer. */
   #endConfirmed = Number.POSITIVE_INFINITY;
+  /** Nothing was ever appended, and what should have been was refused. */
+  #isRefused = false;
   /** Where the writer ends, once it is closed. */
   #closedAt: { readonly end: WriterEnd; readonly reason: TidemarkError } | undefined;
 
@@ -91,6 +93,11 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   /** Every change set below it is durable. */
   get durableSequenceNumber(): number {
     return this.#queue.first?.sequenceNumber ?? this.#activeNumber;
+  }
+
+  /** Whether it counts as a writer: a first append that is refused leaves none behind. */
+  get isBegun(): boolean {
+    return this.#nextOffset > 0 || !this.#isRefused;
   }
 
   get isClosed(): boolean {
@@ -149,6 +156,19 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     expected: number | undefined,
     changes: EncodedChanges,
     options: AppendAtOptions = {},
+  ): Promise<AppendResult> {
+    try {
+      return await this.#appendAt(expected, changes, options);
+    } catch (error) {
+      this.#isRefused = this.#nextOffset === 0;
+      throw error;
+    }
+  }
+
+  async #appendAt(
+    expected: number | undefined,
+    changes: EncodedChanges,
+    options: AppendAtOptions,
   ): Promise<AppendResult> {
     const { ack = "durable" } = options;
     this.#checkUsable();

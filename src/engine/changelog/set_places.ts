@@ -41,12 +41,21 @@ export class SetPlaces {
     }
   }
 
-  /** Reads sets that stand twice and checks that they are equal. @throws {TidemarkError} `corrupt` */
-  async checkCopies(backend: StorageBackend): Promise<void> {
+  /**
+   * Reads sets that stand twice and checks that they are equal.
+   *
+   * @param onDiffer Told of a set of which that is not so. @default the error is thrown
+   * @throws {TidemarkError} `corrupt`
+   */
+  async checkCopies(
+    backend: StorageBackend,
+    onDiffer?: (set: SetPlace, error: TidemarkError) => void,
+  ): Promise<void> {
     for (const [one, other] of this.#copies) {
-      if (await hashOf(backend, one) !== await hashOf(backend, other)) {
-        throw contradiction(one, other, "their bytes differ");
-      }
+      if (await hashOf(backend, one) === await hashOf(backend, other)) continue;
+      const error = contradiction(one, other, "their bytes differ");
+      if (onDiffer === undefined) throw error;
+      onDiffer(other, error);
     }
   }
 }

@@ -63,6 +63,8 @@ export interface Tail {
   readonly torn: readonly Problem[];
   readonly sets: number;
   readonly changes: number;
+  /** Per writer, the end of the last change that anything tells of, whether it can be read or not. */
+  readonly known: ReadonlyMap<string, number>;
 }
 
 /** A change set in one place of one file. */

@@ -4,18 +4,18 @@
  * Does not own: taking the job over, copying, publishing.
  * @module
  */
-import { TidemarkError } from "../errors.ts";
+import { hasCode, TidemarkError } from "../errors.ts";
 import type { AdoptedBody } from "../format/adopted.ts";
 import type { Batch } from "../format/change_file.ts";
 import { ChangeFileScan } from "../format/change_file_reader.ts";
-import { findLaterFrame } from "../format/later_frame.ts";
+import { findLaterFrame, laterFrames } from "../format/later_frame.ts";
 import type { TailFrom } from "../format/generation.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import { endOfManifest } from "./writer_end.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import type { Problem } from "../types.ts";
-import { ChangeFileSource, openChangeFile } from "./change_file_source.ts";
+import { ChangeFileSource } from "./change_file_source.ts";
 import { compareFiles } from "./file_order.ts";
 import { SetPlaces } from "./set_places.ts";
 import { Successors } from "./successors.ts";
@@ -33,6 +33,8 @@ export interface TailScanOptions {
   readonly adopted: AdoptedBody | undefined;
   /** Files of this epoch and later ones are not looked at. @default all are */
   readonly beforeEpoch?: number;
+  /** Told of what is lost, and the scan takes what is good all the same. @default it is thrown */
+  readonly onLoss?: (loss: TidemarkError) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -59,6 +61,10 @@ class TailScan {
   /** Lengths up to which files are known to have been synced. */
   readonly #neededLengths = new Map<string, number>();
   readonly #torn: Problem[] = [];
+  /** Per writer, the end of the last change that anything tells of. */
+  readonly #known = new Map<string, number>();
+  /** Places of sets that contradict each other. */
+  readonly #doubtful = new Set<string>();
 
   constructor(options: TailScanOptions) {
     this.#options = options;
@@ -68,8 +74,9 @@ class TailScan {
     for (const { key, length } of [...options.adopted?.files ?? [], ...options.head?.files ?? []]) {
       this.#neededLengths.set(key, Math.max(length, this.#neededLengths.get(key) ?? 0));
     }
-    for (const { writer, sequenceNumber } of options.adopted?.writers ?? []) {
+    for (const { writer, sequenceNumber, nextOffset } of options.adopted?.writers ?? []) {
       this.#adoptedEnds.set(writer, sequenceNumber);
+      this.#known.set(writer, nextOffset);
     }
     for (const { writer, sequenceNumber, isClosed } of options.head?.writers ?? []) {
       this.#headEnds.set(writer, sequenceNumber);
@@ -88,8 +95,25 @@ class TailScan {
     for (const epoch of epochs) {
       await this.#scanEpoch(files.filter((file) => file.name.epoch === epoch), files);
     }
-    await this.#places.checkCopies(this.#options.backend);
+    const { backend, onLoss } = this.#options;
+    await this.#places.checkCopies(
+      backend,
+      onLoss && ((set, error) => this.#doubt(set.entry, error)),
+    );
     return this.#choose();
+  }
+
+  /** Ends the scan with what is lost, unless whoever asked for it goes on without. */
+  #lose(loss: TidemarkError): void {
+    const { onLoss } = this.#options;
+    if (onLoss === undefined) throw loss;
+    onLoss(loss);
+  }
+
+  /** A set that is there twice in two forms is not taken. */
+  #doubt({ writer, sequenceNumber }: SetPlace["entry"], error: TidemarkError): void {
+    this.#lose(error);
+    this.#doubtful.add(`${writer} ${sequenceNumber}`);
   }
 
   /** Files at or after `tailFrom`, oldest first. */
@@ -112,30 +136,37 @@ class TailScan {
     for (const { key, epoch, number, length } of head?.files ?? []) {
       const isOfTail = compareFiles({ epoch, number }, tailFrom) >= 0 && epoch < beforeEpoch;
       if (!isOfTail || inTail.has(key)) continue;
-      throw new TidemarkError(
-        "changes-lost",
-        `Cannot recover: ${key} is missing, of which checkpoint ${
-          head!.uuid
-        } needs ${length} bytes; restore it from a backup`,
-        { details: { key, length, neededBy: head!.uuid } },
-      );
+      const needs = `checkpoint ${head!.uuid} needs ${length} bytes`;
+      this.#lose(missing(key, needs, { length, neededBy: head!.uuid }));
     }
   }
 
-  async #scanAdopted(adopted: AdoptedBody["files"][number]): Promise<void> {
+  async #scanAdopted({ key, length }: AdoptedBody["files"][number]): Promise<void> {
     const { backend, keys, signal } = this.#options;
-    const { key, length } = adopted;
     const name = keys.parseChangeFile(key);
     if (name === undefined) {
-      throw new TidemarkError("corrupt", `Cannot recover: adopted key ${key} is no change file`, {
-        details: { key },
-      });
+      return this.#lose(
+        new TidemarkError("corrupt", `Cannot recover: adopted key ${key} is no change file`, {
+          details: { key },
+        }),
+      );
     }
-    const source = await openChangeFile(backend, key, { length, neededBy: "the tail", signal });
+    const size = (await backend.head(key))?.size;
+    if (size === undefined) {
+      return this.#lose(missing(key, `the tail needs ${length} bytes`, { length }));
+    }
+    if (size < length) this.#lose(missing(key, `the tail needs ${length} bytes`, { size, length }));
+    const source = new ChangeFileSource(backend, key, Math.min(size, length), signal);
     const scan = new ChangeFileScan(source, { to: length });
-    for await (const batch of scan.batches()) this.#add({ key, name }, batch, false);
-    this.#checkHeader(key, name, scan);
-    if (scan.end.kind === "torn") throw lost(key, scan.end, "it was taken over by a recovery");
+    let batches = 0;
+    for await (const batch of scan.batches()) {
+      if (batches++ === 0 && !this.#isOurs({ key, name }, scan)) return;
+      this.#add({ key, name }, batch, false);
+    }
+    if (batches === 0 && !this.#isOurs({ key, name }, scan)) return;
+    if (scan.end.kind !== "torn") return;
+    this.#lose(lost(key, scan.end, "it was taken over by a recovery"));
+    await this.#seeBehind({ key, name }, source, { from: scan.end.at, batches });
   }
 
   /** Scans one epoch's files, the newest first, since a header says how far the files before it count. */
@@ -146,12 +177,19 @@ class TailScan {
       if (named?.syncedLength === 0) continue;
       const { scan, source, batches } = await this.#scanFile(file, named?.syncedLength);
       const needed = this.#neededLengths.get(file.key) ?? 0;
-      if (scan.end.at < needed) {
-        throw lost(file.key, scan.end, `its first ${needed} bytes are needed and were synced`);
+      if (!this.#isOurs(file, scan)) continue;
+      const { header, end } = scan;
+      const isTorn = header === undefined || end.kind === "torn";
+      const because = end.at < needed
+        ? `its first ${needed} bytes are needed and were synced`
+        : isTorn
+        ? await this.#judgeTorn(file, { scan, source, batches, successors })
+        : undefined;
+      if (because !== undefined) {
+        this.#lose(lost(file.key, end, because));
+        await this.#seeBehind(file, source, { from: end.at, batches });
       }
-      const isTorn = scan.header === undefined || scan.end.kind === "torn";
-      if (isTorn) await this.#judgeTorn(file, { scan, source, batches, successors });
-      if (scan.header !== undefined) successors.add(file.name, scan.header.predecessors);
+      if (header !== undefined) successors.add(file.name, header.predecessors);
     }
     this.#checkPredecessors(successors, all);
   }
@@ -166,11 +204,12 @@ class TailScan {
     let batches = 0;
     let last: Batch | undefined;
     for await (const batch of scan.batches()) {
-      batches++;
+      if (batches++ === 0 && !isOf(file.name, scan, this.#options)) {
+        return { scan, source, batches };
+      }
       if (last !== undefined) this.#add(id, last, false);
       last = batch;
     }
-    this.#checkHeader(file.key, file.name, scan);
     if (last !== undefined) {
       const isProven = syncedLength !== undefined || scan.end.kind === "end-frame" ||
         (this.#adopted.get(file.key)?.length ?? 0) >= last.end;
@@ -184,28 +223,43 @@ class TailScan {
     const size = (await this.#options.backend.head(key))?.size ?? 0;
     if (size >= length) return;
     const end = { at: size, reason: `it has only ${size} of ${length} bytes` };
-    throw lost(key, end, "a later file says that so many were synced");
+    this.#lose(lost(key, end, "a later file says that so many were synced"));
   }
 
-  /** A torn end is fine only where nothing says that there was more. */
+  /** A torn end is fine only where nothing says that there was more: answers what says so. */
   async #judgeTorn(
     file: ListedFile,
     { scan, source, batches, successors }: ScannedFile & { readonly successors: Successors },
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { key, name, size } = file;
     const { end } = scan;
-    if (successors.of(name) !== undefined) {
-      throw lost(key, end, "a later file says that it was synced");
-    }
+    if (successors.of(name) !== undefined) return "a later file says that it was synced";
     if (successors.hasWholeHeader) {
-      throw lost(key, end, "a later file of its epoch is whole and does not name it");
+      return "a later file of its epoch is whole and does not name it";
     }
     const later = await findLaterFrame(source, { from: end.at, uuid: name.uuid, batch: batches });
     if (later !== undefined) {
-      throw lost(key, end, `${later.what} at byte ${later.at} was written after it was synced`);
+      return `${later.what} at byte ${later.at} was written after it was synced`;
     }
     const reason = end.reason ?? "its header is bad";
     this.#torn.push({ key, from: end.at, to: size, reason });
+    return undefined;
+  }
+
+  /** Sets behind bad bytes are of no use, but tell how much is lost. */
+  async #seeBehind(
+    { name }: FileId,
+    source: ChangeFileSource,
+    { from, batches }: { readonly from: number; readonly batches: number },
+  ): Promise<void> {
+    const options = { from, uuid: name.uuid, batch: batches - 1 };
+    for await (const { sets } of laterFrames(source, options)) {
+      for (const entry of sets) if (this.#isInTail(entry)) this.#see(entry);
+    }
+  }
+
+  #see({ writer, firstOffset, count }: SetPlace["entry"]): void {
+    this.#known.set(writer, Math.max(firstOffset + count, this.#known.get(writer) ?? 0));
   }
 
   /** A file that a header names must be there, unless nothing of it counts. */
@@ -215,50 +269,59 @@ class TailScan {
       const key = keys.changeFile(name);
       const counts = syncedLength > 0 && compareFiles(name, tailFrom) >= 0 && !doomed.includes(key);
       if (!counts || all.some((file) => file.key === key)) continue;
-      throw new TidemarkError(
-        "changes-lost",
-        `Cannot recover: ${key} is missing, of which ${
-          keys.changeFile(namedBy)
-        } says that ${syncedLength} bytes were synced; restore it from a backup`,
-        { details: { key, syncedLength, namedBy: keys.changeFile(namedBy) } },
-      );
+      const by = keys.changeFile(namedBy);
+      const said = `${by} says that ${syncedLength} bytes were synced`;
+      this.#lose(missing(key, said, { syncedLength, namedBy: by }));
     }
   }
 
-  #checkHeader(key: string, name: ChangeFileName, scan: ChangeFileScan): void {
-    const { header } = scan;
-    if (header === undefined) return;
-    const wanted = { ...name, store: this.#options.store, job: this.#options.keys.job };
-    for (const what of ["store", "job", "log", "epoch", "number", "uuid"] as const) {
-      if (header[what] === wanted[what]) continue;
-      throw new TidemarkError(
+  /** Whether a file is the one that its name says; one without a header is not told from it. */
+  #isOurs({ key, name }: FileId, scan: ChangeFileScan): boolean {
+    const other = isOf(name, scan, this.#options) ? undefined : scan.header;
+    if (other === undefined) return true;
+    const { store, keys } = this.#options;
+    const wanted = { ...name, store, job: keys.job };
+    const what = WHOSE.find((one) => other[one] !== wanted[one])!;
+    this.#lose(
+      new TidemarkError(
         "corrupt",
-        `Cannot use ${key}: its header says ${what} ${header[what]}, not ${
+        `Cannot use ${key}: its header says ${what} ${other[what]}, not ${
           wanted[what]
         }; it belongs elsewhere`,
-        { details: { key, what, found: header[what], wanted: wanted[what] } },
-      );
-    }
+        { details: { key, what, found: other[what], wanted: wanted[what] } },
+      ),
+    );
+    return false;
   }
 
   #add(file: FileId, batch: Batch, isUnproven: boolean): void {
     const { position: batchStart, end: batchEnd, indexHash } = batch;
-    this.#checkAdopted(file.key, batch);
+    const isAsAdopted = this.#isAsAdopted(file.key, batch);
     for (const entry of batch.sets) {
       if (!this.#isInTail(entry)) continue;
-      this.#places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven });
+      this.#see(entry);
+      if (!isAsAdopted) continue;
+      try {
+        this.#places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven });
+      } catch (error) {
+        if (!hasCode(error, "corrupt")) throw error;
+        this.#doubt(entry, error);
+      }
     }
   }
 
   /** What was taken over is known by the checksum of its last batch index. */
-  #checkAdopted(key: string, { end, indexHash }: Batch): void {
+  #isAsAdopted(key: string, { end, indexHash }: Batch): boolean {
     const adopted = this.#adopted.get(key);
-    if (adopted?.length !== end || BigInt(`0x${adopted.indexHash}`) === indexHash) return;
-    throw new TidemarkError(
-      "corrupt",
-      `Cannot recover: the batch index of ${key} that ends at byte ${end} is not the one that a recovery took over; nothing was changed; restore the file from a backup`,
-      { details: { key, to: end } },
+    if (adopted?.length !== end || BigInt(`0x${adopted.indexHash}`) === indexHash) return true;
+    this.#lose(
+      new TidemarkError(
+        "corrupt",
+        `Cannot recover: the batch index of ${key} that ends at byte ${end} is not the one that a recovery took over; nothing was changed; restore the file from a backup, or salvage the job`,
+        { details: { key, to: end } },
+      ),
     );
+    return false;
   }
 
   #isInTail(entry: SetPlace["entry"]): boolean {
@@ -311,6 +374,7 @@ class TailScan {
       torn,
       sets: chosen.length,
       changes,
+      known: this.#known,
     };
   }
 
@@ -320,14 +384,19 @@ class TailScan {
       const sequenceNumber = end?.sequenceNumber ?? 0;
       const nextOffset = end?.nextOffset ?? 0;
       const place = this.#places.get(writer, sequenceNumber);
-      if (place === undefined) return end;
+      if (place === undefined || this.#doubtful.has(`${writer} ${sequenceNumber}`)) return end;
       const { entry } = place;
       if (entry.firstOffset !== nextOffset) {
-        throw new TidemarkError(
-          "corrupt",
-          `Cannot recover writer ${writer}: change set ${sequenceNumber} in ${place.file.key} at byte ${place.batchStart} begins at offset ${entry.firstOffset}, not ${nextOffset}`,
-          { details: { key: place.file.key, from: place.batchStart, to: place.batchEnd, writer } },
+        this.#lose(
+          new TidemarkError(
+            "corrupt",
+            `Cannot recover writer ${writer}: change set ${sequenceNumber} in ${place.file.key} at byte ${place.batchStart} begins at offset ${entry.firstOffset}, not ${nextOffset}`,
+            {
+              details: { key: place.file.key, from: place.batchStart, to: place.batchEnd, writer },
+            },
+          ),
         );
+        return end;
       }
       chosen.push(place);
       end = {
@@ -343,10 +412,12 @@ class TailScan {
   #checkAdoptedEnd(writer: string, sequenceNumber: number): void {
     const wanted = this.#adoptedEnds.get(writer) ?? 0;
     if (sequenceNumber >= wanted) return;
-    throw new TidemarkError(
-      "changes-lost",
-      `Cannot recover writer ${writer}: change set ${sequenceNumber} is in no file of the tail, although a recovery took over ${wanted}; restore the job's files from a backup`,
-      { details: { writer, sequenceNumber, wanted } },
+    this.#lose(
+      new TidemarkError(
+        "changes-lost",
+        `Cannot recover writer ${writer}: change set ${sequenceNumber} is in no file of the tail, although a recovery took over ${wanted}; restore the job's files from a backup, or salvage the job`,
+        { details: { writer, sequenceNumber, wanted } },
+      ),
     );
   }
 }
@@ -361,11 +432,37 @@ function startOf(
   return endOfManifest(head!.writers.find((other) => other.writer === writer)!);
 }
 
+/** What a header says that must be so. */
+const WHOSE = ["store", "job", "log", "epoch", "number", "uuid"] as const;
+
+/** Whether a file's header, if it has one, says what its name and its place say. */
+function isOf(
+  name: ChangeFileName,
+  { header }: ChangeFileScan,
+  { store, keys }: TailScanOptions,
+): boolean {
+  const wanted = { ...name, store, job: keys.job };
+  return header === undefined || WHOSE.every((what) => header[what] === wanted[what]);
+}
+
+function missing(
+  key: string,
+  because: string,
+  details: { readonly size?: number; readonly [name: string]: unknown },
+): TidemarkError {
+  const found = details.size === undefined ? "is missing" : `has only ${details.size} bytes`;
+  return new TidemarkError(
+    "changes-lost",
+    `Cannot recover: ${key} ${found}, of which ${because}; restore it from a backup, or salvage the job`,
+    { details: { key, ...details } },
+  );
+}
+
 function lost(key: string, end: { at: number; reason?: string }, because: string): TidemarkError {
   const reason = end.reason ?? "its header is bad";
   return new TidemarkError(
     "corrupt",
-    `Cannot recover: ${key} is bad from byte ${end.at} (${reason}), and ${because}; nothing was changed; restore the file from a backup`,
+    `Cannot recover: ${key} is bad from byte ${end.at} (${reason}), and ${because}; nothing was changed; restore the file from a backup, or salvage the job`,
     { details: { key, from: end.at, reason } },
   );
 }

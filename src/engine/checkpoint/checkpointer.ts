@@ -297,6 +297,7 @@ export class Checkpointer {
       createdAtMs: this.#ports.clock.nowMs(),
       epoch,
       run,
+      tailFrom: position.tailFrom,
       engineVersion: VERSION,
       files: files.map(({ key, name, length, indexHash }) => (
         { key, store, job: keys.job, ...name, length, indexHash: formatHash(indexHash) }

@@ -18,6 +18,7 @@ import {
 import { decodeFileIndex, decodeIndex } from "./_index.ts";
 import { Malformed } from "./_malformed.ts";
 import { type ByteSource, readRange } from "./byte_source.ts";
+import type { ChangeSetEntry } from "./change_set.ts";
 
 const WINDOW_BYTES = MIB;
 const MAGIC_BYTES = 4;
@@ -28,30 +29,51 @@ export interface LaterFrame {
   readonly at: number;
   /** What it is, for messages. */
   readonly what: string;
+  /** The change sets that it lists; none for the file index. */
+  readonly sets: readonly ChangeSetEntry[];
+}
+
+/** Where to look for frames, and of what. */
+export interface LaterFrameOptions {
+  /** Where to begin to look. */
+  readonly from: number;
+  /** The file's. */
+  readonly uuid: string;
+  /** Number of the batch before those that are looked for. */
+  readonly batch: number;
 }
 
 /**
  * Finds a whole frame of the file that was written after its batch `batch` had been synced.
  *
- * @param options.from Where to begin to look.
- * @param options.uuid The file's.
- * @param options.batch Number of the batch that is not whole and good.
  * @throws {TidemarkError} What the source throws.
  */
 export async function findLaterFrame(
   source: ByteSource,
-  options: { readonly from: number; readonly uuid: string; readonly batch: number },
+  options: LaterFrameOptions,
 ): Promise<LaterFrame | undefined> {
+  for await (const found of laterFrames(source, options)) return found;
+  return undefined;
+}
+
+/**
+ * Finds every whole frame of the file that was written after its batch `batch`, in file order as a rule.
+ *
+ * @throws {TidemarkError} What the source throws.
+ */
+export async function* laterFrames(
+  source: ByteSource,
+  options: LaterFrameOptions,
+): AsyncGenerator<LaterFrame, void> {
   const { size } = source;
   for (let start = options.from; start + FRAME_HEAD_BYTES <= size; start += WINDOW_BYTES) {
     const end = Math.min(start + WINDOW_BYTES + MAGIC_BYTES - 1, size);
     const window = await readRange(source, start, end);
     for (const { kind, at } of findMagics(window)) {
       const found = await readLaterFrame(source, { ...options, kind, at: start + at });
-      if (found !== undefined) return found;
+      if (found !== undefined) yield found;
     }
   }
-  return undefined;
 }
 
 function findMagics(bytes: Uint8Array): { kind: FrameKind; at: number }[] {
@@ -66,7 +88,7 @@ function findMagics(bytes: Uint8Array): { kind: FrameKind; at: number }[] {
 
 async function readLaterFrame(
   source: ByteSource,
-  place: { readonly kind: FrameKind; readonly at: number; readonly uuid: string; batch: number },
+  place: LaterFrameOptions & { readonly kind: FrameKind; readonly at: number },
 ): Promise<LaterFrame | undefined> {
   const { kind, at, uuid, batch } = place;
   if (at + FRAME_HEAD_BYTES > source.size) return undefined;
@@ -76,11 +98,13 @@ async function readLaterFrame(
     if (at + length > source.size) return undefined;
     const frame = await readRange(source, at, at + length);
     if (kind === END_FRAME) {
-      return decodeFileIndex(frame).uuid === uuid ? { at, what: "its file index" } : undefined;
+      const isOurs = decodeFileIndex(frame).uuid === uuid;
+      return isOurs ? { at, what: "its file index", sets: [] } : undefined;
     }
     const index = decodeIndex(frame, at);
     const isLater = index.uuid === uuid && index.number > batch;
-    return isLater ? { at, what: `the index of its batch ${index.number}` } : undefined;
+    if (!isLater) return undefined;
+    return { at, what: `the index of its batch ${index.number}`, sets: index.sets };
   } catch (error) {
     // These bytes only look like the beginning of a frame.
     if (error instanceof Malformed) return undefined;

@@ -72,6 +72,8 @@ const SCHEMA = v.strictObject({
   createdAtMs: count,
   epoch: count,
   run: count,
+  /** Where the tail goes on from the checkpoint. @default not known: older manifests lack it */
+  tailFrom: v.optional(v.strictObject({ epoch: count, number: count })),
   engineVersion: v.string(),
   files: v.array(FILE),
   writers: v.array(WRITER),

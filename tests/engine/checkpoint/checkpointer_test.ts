@@ -34,6 +34,7 @@ async function tailOf(sets: number): Promise<Tail> {
     files: sets === 0 ? [] : [file.upTo(0)],
     writers: new Map([["w", end(sets, sets)]]),
     unproven: [],
+    known: new Map(),
     proven: new Map(),
     torn: [],
     sets,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findLaterFrame } from "../../../src/engine/format/later_frame.ts";
+import { findLaterFrame, laterFrames } from "../../../src/engine/format/later_frame.ts";
 import { changeSet, encodeFile, HEADER, MemorySource, smallSets, text, uuid } from "./_files.ts";
 
 const file = encodeFile(HEADER, smallSets());
@@ -10,7 +10,8 @@ const ofFile = { from: 0, uuid: HEADER.uuid };
 describe("findLaterFrame", () => {
   test("finds the index of the next batch but one, wherever it begins to look before it", async () => {
     const at = file.batches[1].indexPosition;
-    const wanted = { at, what: "the index of its batch 1" };
+    const { sets } = file.batches[1];
+    const wanted = { at, what: "the index of its batch 1", sets };
     for (const from of [0, 1, file.batches[0].end, at]) {
       assert.deepEqual(await findLaterFrame(source, { ...ofFile, from, batch: 0 }), wanted);
     }
@@ -29,7 +30,14 @@ describe("findLaterFrame", () => {
 
   test("finds the end frame", async () => {
     const found = await findLaterFrame(source, { ...ofFile, batch: 2 });
-    assert.deepEqual(found, { at: file.batches[2].end, what: "its file index" });
+    assert.deepEqual(found, { at: file.batches[2].end, what: "its file index", sets: [] });
+  });
+
+  test("goes on to every frame where all are wanted", async () => {
+    const places: number[] = [];
+    for await (const { at } of laterFrames(source, { ...ofFile, batch: -1 })) places.push(at);
+    const indexes = file.batches.map(({ indexPosition }) => indexPosition);
+    assert.deepEqual(places.sort((a, b) => a - b), [...indexes, file.batches[2].end]);
   });
 
   test("passes over frames that are cut, bad or of another file", async () => {

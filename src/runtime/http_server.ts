@@ -137,6 +137,8 @@ async function listenOnNode(
   }) as NodeServer;
   // Node would cut a body off after 300 s, however well it flows; heads keep their 60 s.
   server.requestTimeout = 0;
+  // Nor is a connection closed that is kept alive: whoever uses it again at that moment would get no answer.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, hostname, resolve);

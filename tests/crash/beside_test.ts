@@ -9,13 +9,21 @@ import { test } from "node:test";
 import { JobClient, jsonOf } from "./_client.ts";
 import { changeAt, encodeChanges, MEDIA_TYPES } from "./_content.ts";
 import { withTemporaryFolder } from "./_folder.ts";
-import { CLI, type Ended, prepare, run, RUNTIMES, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import {
+  CLI,
+  type Ended,
+  prepare,
+  run,
+  RUNTIMES,
+  Sidecar,
+  THIS_RUNTIME,
+  TIMEOUT_MS,
+} from "./_process.ts";
 
 const JOB = "read-beside";
 const WRITER = "w0";
 const CHECKPOINTED = 500;
 const TAIL = 700;
-const TIMEOUT_MS = 180_000;
 
 for (const reader of RUNTIMES) {
   const name = `reading verbs on ${reader} work beside a sidecar on ${THIS_RUNTIME}`;

@@ -10,10 +10,9 @@ import { describe, test } from "node:test";
 import { openStore } from "../../mod.ts";
 import { JobClient, problemCode } from "./_client.ts";
 import { listFolder, withTemporaryFolder } from "./_folder.ts";
-import { CLI, prepare, run, Sidecar, THIS_RUNTIME } from "./_process.ts";
+import { CLI, prepare, run, Sidecar, THIS_RUNTIME, TIMEOUT_MS } from "./_process.ts";
 
 const JOB = "precious";
-const TIMEOUT_MS = 180_000;
 
 type Damage = (newest: string, all: readonly string[]) => Promise<void>;
 

@@ -122,6 +122,14 @@ describe("serveHttp", () => {
     assert.match(await answer, /^(answered|cut off)$/);
   });
 
+  test("keeps connections for as long as their clients do", () =>
+    withServer(() => Promise.resolve(new Response("ok")), async ({ url }) => {
+      const response = await fetch(url);
+      assert.equal(await response.text(), "ok");
+      // Node announces after how long it closes one.
+      assert.equal(response.headers.get("keep-alive"), null);
+    }));
+
   test("closes though a client keeps its connection", async () => {
     const server = await serveHttp(() => Promise.resolve(new Response("ok")), { port: 0 });
     for (let i = 0; i < 3; i++) await (await fetch(server.url)).text();

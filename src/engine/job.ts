@@ -146,7 +146,8 @@ export class OwnedJob implements Job {
     const options = this.#checkpointer.checkOptions(given);
     // Now, not when its turn comes: what the caller says of it is about what was appended before the call.
     const position = run.rollOver();
-    return await orAborted(this.#exclusive(() => this.#commit(run, position, options)), signal);
+    const committed = this.#exclusive(() => this.#commit(run, position, options));
+    return await orAborted(this.#checkpointer.metrics.measure(committed), signal);
   }
 
   async #commit(
@@ -407,6 +408,7 @@ export class OwnedJob implements Job {
       () => run.isRunning ? this.#flush(run) : run.checkNothingLost(),
       () => run.end(jobIsClosed(this.id)),
       () => run.log.close(),
+      () => this.#checkpointer.metrics.close(),
       () => this.#options.local?.close(),
       () => run.owner.close(),
       () => this.#options.opened.lock?.close(),

@@ -28,7 +28,8 @@ function labelsOf(text: string, name: string): string {
 async function rowsOfEngine(): Promise<string[][]> {
   const metrics = new PrometheusMetrics();
   await using store = await openStore("memory:", { metrics });
-  await store.job("orders");
+  // Sizes are shown as soon as there is a checkpoint.
+  await (await store.job("orders")).checkpoint();
   const own = observeProcess(metrics, new ManualClock());
   const hide = new UploadMetrics(metrics, "orders").observe(GAUGES);
   const text = metrics.render();
@@ -45,9 +46,41 @@ async function rowsOfEngine(): Promise<string[][]> {
   ]);
 }
 
-test("docs/METRICS.md lists every metric with its type, labels and meaning", async () => {
+/** Cells of the tables below a heading of the page, their heads left out. */
+async function tablesBelow(heading: string): Promise<string[][]> {
   const page = await readFile(new URL("../../docs/METRICS.md", import.meta.url), "utf8");
-  const rows = page.split("\n").filter((line) => line.startsWith("| `"));
-  const listed = rows.map((row) => row.slice(1, -1).split("|").map((cell) => cell.trim()));
-  assert.deepEqual(listed, await rowsOfEngine());
+  const [, section] = page.split(`\n## ${heading}\n`);
+  return [...section.split("\n## ")[0].matchAll(/\n\| -.*((?:\n\|.*)+)/g)]
+    .flatMap(([, rows]) => rows.trim().split("\n"))
+    .map((row) => row.slice(1, -1).split("|").map((cell) => cell.trim()));
+}
+
+test("docs/METRICS.md lists every metric with its type, labels and meaning", async () => {
+  assert.deepEqual(await tablesBelow("Every metric"), await rowsOfEngine());
+});
+
+/** Every metric of the system that the upload system follows, without `Changelog`. */
+const METRICS_THERE = [
+  ...["numberOfUploadRequests", "numberOfUploadFailures", "uploadSizes", "uploadLatenciesNanos"],
+  ...["attemptsPerUpload", "totalAttemptsPerUpload", "uploadBatchSizes", "uploadQueueSize"],
+].map((name) => `\`Storage.${name}\``).concat(
+  ["Materialization", "NonMaterialization"].flatMap((part) =>
+    ["Full", "Inc"].map((size) => `\`StateBackend.last${size}SizeOf${part}\``)
+  ),
+  ["started", "completed", "failed", "lastDurationOf"].map((what) =>
+    `\`Materialization.${what}Materialization\``
+  ),
+);
+
+test("docs/METRICS.md says what became of every metric there was, and of those that were missing", async () => {
+  const rows = await tablesBelow("Where they come from");
+  const there = rows.map(([name]) => name).filter((name) => name.startsWith("`"));
+  assert.deepEqual(there, METRICS_THERE);
+  assert.equal(rows.length - there.length, 7);
+  const names = new Set((await rowsOfEngine()).map(([name]) => name));
+  for (const [name, here] of rows) {
+    const named = [...here.matchAll(/`tidemark_\w+`/g)].map(([found]) => found);
+    assert.notEqual(named.length, 0, name);
+    for (const one of named) assert.ok(names.has(one), `${name}: there is no ${one}`);
+  }
 });

@@ -29,6 +29,7 @@ import type { Catalog, GenerationContent } from "./catalog.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
 import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
+import { CheckpointMetrics } from "./checkpoint_metrics.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
 
 /** How many names of an object in a row may be left behind, since it is not known whether they are on disk. */
@@ -50,6 +51,7 @@ export interface CheckpointNeeds {
 
 /** The catalog of an owned job, in terms of checkpoints. */
 export class Checkpointer {
+  readonly metrics: CheckpointMetrics;
   readonly #place: JobPlace;
   readonly #ports: Ports;
   readonly #catalog: Catalog;
@@ -58,6 +60,7 @@ export class Checkpointer {
     this.#place = place;
     this.#ports = ports;
     this.#catalog = catalog;
+    this.metrics = new CheckpointMetrics(ports.metrics, place.keys.job, ports.clock);
   }
 
   /** Publishes as this owner from now on. */
@@ -254,6 +257,7 @@ export class Checkpointer {
       adopted: null,
       checkpoints: [...newest!.checkpoints, entry],
     }));
+    this.metrics.published(manifest);
     return { entry, manifest };
   }
 

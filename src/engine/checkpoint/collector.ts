@@ -11,6 +11,7 @@ import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import { decodeManifest, keysNeededBy } from "../format/manifest.ts";
 import type { Ports } from "../port/ports.ts";
 import { readOptional } from "../storage/derived.ts";
+import { UploadMetrics } from "../upload/upload_metrics.ts";
 import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
 import type { JobPlace } from "./catalog_read.ts";
 import type { Checkpointer } from "./checkpointer.ts";
@@ -44,6 +45,7 @@ export class Collector {
   readonly #place: JobPlace;
   readonly #ports: Ports;
   readonly #checkpointer: Checkpointer;
+  readonly #metrics: UploadMetrics;
   /** Objects that a checkpoint needs, by its uuid: they never change. */
   readonly #needs = new Map<string, readonly string[]>();
 
@@ -51,6 +53,7 @@ export class Collector {
     this.#place = place;
     this.#ports = ports;
     this.#checkpointer = checkpointer;
+    this.#metrics = new UploadMetrics(ports.metrics, place.keys.job);
   }
 
   /**
@@ -218,13 +221,20 @@ export class Collector {
         try {
           await this.#place.backend.delete(next.key);
           deletedBytes += next.size;
+          this.#metrics.discards.add();
         } catch (error) {
           if (!(error instanceof TidemarkError)) throw error;
+          this.#metrics.discardFailures.add();
           problems.push({ key: next.key, reason: error.message });
         }
       }
     };
-    await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work));
+    const hideGauge = this.#metrics.observe({ discardQueueFiles: () => queue.length });
+    try {
+      await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work));
+    } finally {
+      hideGauge();
+    }
     return { deletedBytes, problems };
   }
 }

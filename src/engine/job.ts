@@ -11,7 +11,7 @@ import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
-import type { Checkpointer, CheckpointPosition } from "./checkpoint/checkpointer.ts";
+import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import { snapshotExpired } from "./checkpoint/lease.ts";
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import {
@@ -28,7 +28,7 @@ import type { CatalogEntry } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
 import { JobCollection } from "./job_collection.ts";
-import { JobRun } from "./job_run.ts";
+import { JobRun, type RunPosition } from "./job_run.ts";
 import { planResume } from "./job_resume.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -124,6 +124,10 @@ export class OwnedJob implements Job {
     return this.#run.writer(id, options.keyGroups);
   }
 
+  retireWriter(id: string): void {
+    this.#run.retireWriter(id);
+  }
+
   writers(): Promise<WriterPosition[]> {
     return Promise.resolve(this.#run.writers.map((writer) => writer.position));
   }
@@ -152,7 +156,7 @@ export class OwnedJob implements Job {
 
   async #commit(
     run: JobRun,
-    position: CheckpointPosition,
+    position: RunPosition,
     options: CheckpointOptions,
   ): Promise<CheckpointMetadata> {
     const { uuid } = await this.#asOwner(run, async () => {
@@ -178,6 +182,7 @@ export class OwnedJob implements Job {
       run.checkOwner();
       run.confirm(position, files);
       letGo();
+      await run.endFileOfEnded();
       return entry;
     });
     this.#collectInPassing();
@@ -294,7 +299,7 @@ export class OwnedJob implements Job {
   }
 
   async #beginAtTail(old: JobRun, owner: OwnerKey): Promise<JobRun> {
-    const tail = { files: old.durableFiles(), writers: old.durableEnds() };
+    const tail = { files: old.durableFiles(), writers: old.resumedEnds() };
     await this.#checkpointer.publishResume(owner.epoch, { tail });
     return this.#begin({ owner, carried: tail.files, start: tail.writers });
   }

@@ -75,9 +75,16 @@ export class StoredJobReader implements JobReader {
 
   async writers(): Promise<WriterPosition[]> {
     const { writers } = await this.#readTail();
-    return [...writers.values()].map(({ writer, keyGroups, sequenceNumber, nextOffset }) => (
-      { writer, keyGroups, sequenceNumber, nextOffset, durableOffset: nextOffset }
-    )).sort((a, b) => a.writer < b.writer ? -1 : 1);
+    return [...writers.values()].map((
+      { writer, keyGroups, sequenceNumber, nextOffset, isClosed },
+    ) => ({
+      writer,
+      keyGroups,
+      sequenceNumber,
+      nextOffset,
+      durableOffset: nextOffset,
+      ...(isClosed === true ? { isClosed } : {}),
+    })).sort((a, b) => a.writer < b.writer ? -1 : 1);
   }
 
   restore(options: RestoreOptions = {}): RestoreStream {

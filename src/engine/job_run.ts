@@ -6,6 +6,7 @@
 import type { CheckpointPosition } from "./checkpoint/checkpointer.ts";
 import type { OwnerKey } from "./checkpoint/owner_key.ts";
 import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
+import { EndedWriters } from "./changelog/ended_writers.ts";
 import { ChangelogWriter } from "./changelog/writer.ts";
 import type { WriterContext } from "./changelog/writer_context.ts";
 import { hasCode, TidemarkError } from "./errors.ts";
@@ -44,6 +45,12 @@ export interface JobRunOptions {
   readonly readStored: WriterContext["readStored"];
 }
 
+/** Where a run stands, taken in one synchronous step. */
+export interface RunPosition extends CheckpointPosition {
+  /** Writers that are left out, since they have ended for good. */
+  readonly leaving: ReadonlySet<string>;
+}
+
 /** One epoch of an owned job. */
 export class JobRun implements WriterContext {
   readonly owner: OwnerKey;
@@ -59,7 +66,10 @@ export class JobRun implements WriterContext {
   readonly readStored: WriterContext["readStored"];
   readonly #job: string;
   #carried: readonly NeededFile[];
+  /** Writers of which the carried files may hold something that counts, with where that ends. */
+  readonly #carriedWriters: Map<string, number>;
   readonly #writers = new Map<string, ChangelogWriter>();
+  readonly #endedWriters: EndedWriters;
   readonly #clock: Clock;
   readonly #local: LocalRecovery | undefined;
   readonly #hideGauge: () => void;
@@ -75,6 +85,9 @@ export class JobRun implements WriterContext {
     this.log = options.uploads.log;
     this.registry = options.uploads.registry;
     this.#carried = options.carried;
+    this.#carriedWriters = new Map(
+      [...options.start].map(([id, { sequenceNumber }]) => [id, sequenceNumber]),
+    );
     this.readStored = options.readStored;
     this.changeBytesMax = settings.changeBytesMax;
     this.preemptivePersistBytes = settings.preemptivePersistBytes;
@@ -96,6 +109,7 @@ export class JobRun implements WriterContext {
     const { throttle } = this;
     this.scheduler = schedulerFromConfig(options.job, settings, { ...ports, uploader, throttle });
     for (const end of options.start.values()) this.#begin(end);
+    this.#endedWriters = new EndedWriters(this.#writers.values(), this.log.lastNumber > 0);
   }
 
   get epoch(): number {
@@ -120,6 +134,7 @@ export class JobRun implements WriterContext {
     if (writer === undefined) {
       checkName("writer", id);
       checkRange(keyGroups);
+      this.#endedWriters.checkFree(id);
       const range = keyGroups ?? [0, KEY_GROUP_MAX];
       return this.#begin({ writer: id, keyGroups: range, sequenceNumber: 0, nextOffset: 0 });
     }
@@ -134,6 +149,19 @@ export class JobRun implements WriterContext {
       );
     }
     return writer;
+  }
+
+  /** Ends a writer with the next published checkpoint. @throws {TidemarkError} `writer-not-found` */
+  retireWriter(id: string): void {
+    this.checkUsable();
+    const writer = this.#writers.get(id);
+    if (writer !== undefined) return writer.retire();
+    this.#endedWriters.checkFree(id);
+    throw new TidemarkError(
+      "writer-not-found",
+      `Cannot retire writer ${id} of job ${this.#job}: there is no such writer; list them to see which there are`,
+      { details: { job: this.#job, writer: id } },
+    );
   }
 
   #begin(start: WriterEnd): ChangelogWriter {
@@ -206,10 +234,13 @@ export class JobRun implements WriterContext {
     this.scheduler.flush();
   }
 
-  /** Rolls every writer over, in one synchronous step. */
-  rollOver(): CheckpointPosition {
+  /** Rolls every writer over, in one synchronous step. Those that have ended are left out as soon as they may be. */
+  rollOver(): RunPosition {
     const tailFrom = { epoch: this.epoch, number: this.log.currentNumber };
-    return { tailFrom, writers: this.writers.map((writer) => writer.rollOver()) };
+    this.#endedWriters.note(this.#writers.values(), this.log.lastNumber);
+    const leaving = this.#endedWriters.leaving(tailFrom.number);
+    const staying = this.writers.filter(({ id }) => !leaving.has(id));
+    return { tailFrom, writers: staying.map((writer) => writer.rollOver()), leaving };
   }
 
   /** Makes everything that was appended durable. */
@@ -227,12 +258,11 @@ export class JobRun implements WriterContext {
    * @param read Answers the sets of a file; undefined where they can't be read.
    */
   async learnCarried(
-    { writers }: CheckpointPosition,
+    { writers, leaving }: RunPosition,
     read: (file: NeededFile) => Promise<NeededFile["sets"]>,
   ): Promise<void> {
-    const isGivenUp = writers.some(({ base, isClosed }) =>
-      isClosed === true || (base?.sequenceNumber ?? 0) > 0
-    );
+    const isGivenUp = leaving.size > 0 ||
+      writers.some(({ base, isClosed }) => isClosed === true || (base?.sequenceNumber ?? 0) > 0);
     if (!isGivenUp || this.#carried.every(({ sets }) => sets !== undefined)) return;
     const learned: NeededFile[] = [];
     for (const file of this.#carried) {
@@ -249,8 +279,8 @@ export class JobRun implements WriterContext {
     const ends = new Map(position.writers.map((end) => [end.writer, end]));
     const files = this.#files((writer, { first, last }) => {
       const end = ends.get(writer);
-      if (end === undefined) return !this.#writers.has(writer);
-      return first < end.sequenceNumber && last >= (end.base?.sequenceNumber ?? 0);
+      return end !== undefined && first < end.sequenceNumber &&
+        last >= (end.base?.sequenceNumber ?? 0);
     });
     const keys = files.map(({ key }) => key);
     this.#local?.checkpointing(keys);
@@ -258,10 +288,31 @@ export class JobRun implements WriterContext {
   }
 
   /** A checkpoint at this position was published, and owns these files. */
-  confirm({ writers }: CheckpointPosition, files: readonly NeededFile[]): void {
+  confirm({ writers, leaving }: RunPosition, files: readonly NeededFile[]): void {
     for (const { key } of files) this.registry.stopTracking(key);
     this.#local?.published();
     for (const end of writers) this.#writers.get(end.writer)!.confirm(end);
+    for (const id of this.#endedWriters.left(leaving)) {
+      this.#writers.delete(id);
+      this.#carriedWriters.delete(id);
+    }
+    this.#endedWriters.note(this.#writers.values(), this.log.lastNumber);
+    this.#forgetUnneeded(files);
+  }
+
+  /** What a published checkpoint leaves out may be deleted: no later one names it, whoever takes a name up again. */
+  #forgetUnneeded(named: readonly NeededFile[]): void {
+    const needed = new Set([...named, ...this.durableFiles()].map(({ key }) => key));
+    const isUnneeded = ({ key }: { readonly key: string }) => !needed.has(key);
+    this.#carried = this.#carried.filter((file) => !isUnneeded(file));
+    this.log.forget(this.log.files.filter(isUnneeded).map(({ key }) => key));
+  }
+
+  /** Ends the open file when it holds the last of an ended writer, so that the next checkpoint need not list it. */
+  async endFileOfEnded(): Promise<void> {
+    if (!this.log.isWriting && this.#endedWriters.isHeldBy(this.log.currentNumber)) {
+      await this.log.seal();
+    }
   }
 
   /** Where every writer's durable part ends. */
@@ -269,9 +320,14 @@ export class JobRun implements WriterContext {
     return new Map(this.writers.map((writer) => [writer.id, writer.durableEnd]));
   }
 
+  /** Where every writer goes on when the run ends and nothing is rewound. */
+  resumedEnds(): Map<string, WriterEnd> {
+    return new Map(this.writers.map((writer) => [writer.id, writer.resumedEnd]));
+  }
+
   /** Files that hold everything durable of the current line. */
   durableFiles(): NeededFile[] {
-    return this.#files((writer, range) => this.#writers.get(writer)?.needs(range) ?? true);
+    return this.#files((writer, range) => this.#writers.get(writer)?.needs(range) ?? false);
   }
 
   /** Keys of every file that the run needs: what is durable, what is being written, what a checkpoint may name. */
@@ -282,9 +338,15 @@ export class JobRun implements WriterContext {
   /** Durable files with a change set that is wanted, and those of which it is not known what is in them. */
   #files(isWanted: (writer: string, range: SetRange) => boolean): NeededFile[] {
     const own = this.log.files.map(({ syncedLength: length, ...file }) => ({ ...file, length }));
-    return [...this.#carried, ...own].filter(({ sets }) =>
-      sets === undefined || [...sets].some(([writer, range]) => isWanted(writer, range))
-    );
+    return [
+      ...this.#carried.filter(({ sets }) =>
+        sets === undefined ||
+        [...sets].some(([id, range]) =>
+          range.first < (this.#carriedWriters.get(id) ?? 0) && isWanted(id, range)
+        )
+      ),
+      ...own.filter(({ sets }) => [...sets].some(([id, range]) => isWanted(id, range))),
+    ];
   }
 
   /** Ends the run: whatever waits fails with `reason`, and nothing is taken any more. A later reason replaces it. */

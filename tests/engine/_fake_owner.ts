@@ -6,7 +6,6 @@
 import assert from "node:assert/strict";
 import { ChangelogRestore } from "../../src/engine/changelog/restore_stream.ts";
 import type { NeededFile, WriterEnd } from "../../src/engine/changelog/tail.ts";
-import type { CheckpointPosition } from "../../src/engine/checkpoint/checkpointer.ts";
 import { OwnerKey } from "../../src/engine/checkpoint/owner_key.ts";
 import { JobRun } from "../../src/engine/job_run.ts";
 import { JobKeys } from "../../src/engine/paths.ts";
@@ -124,7 +123,7 @@ export class FakeOwner implements Deleter {
   /** Makes a checkpoint and publishes it. */
   async checkpoint(options: FakeCheckpointOptions = {}): Promise<FakeCheckpoint> {
     const { afterRollOver, beforePublish } = options;
-    const position: CheckpointPosition = this.#run.rollOver();
+    const position = this.#run.rollOver();
     afterRollOver?.();
     await this.#run.persistAll();
     const { files, letGo } = this.#run.filesOf(position);

@@ -16,6 +16,8 @@ interface WriterModel {
   truncated: number;
   /** Offset from which it is given up, once it is closed. */
   closedAt: number | undefined;
+  /** Whether a checkpoint has said so: later ones need not list it. */
+  hasEnded: boolean;
 }
 
 /** What of a writer a checkpoint must hold. */
@@ -76,7 +78,13 @@ class RandomLife {
       return this.#random.pick(open);
     }
     const id = `w${this.#writers.length}`;
-    const writer: WriterModel = { id, texts: [], truncated: 0, closedAt: undefined };
+    const writer: WriterModel = {
+      id,
+      texts: [],
+      truncated: 0,
+      closedAt: undefined,
+      hasEnded: false,
+    };
     this.#writers.push(writer);
     return writer;
   }
@@ -133,6 +141,10 @@ class RandomLife {
     };
     const made = await this.#owner.checkpoint({ beforePublish }).catch(() => undefined);
     if (made === undefined) return;
+    for (const writer of this.#writers) {
+      if (writer.hasEnded && !made.writers.has(writer.id)) lines.delete(writer.id);
+      writer.hasEnded = writer.closedAt !== undefined;
+    }
     this.#wanted.set(made, lines);
     await this.#checkCheckpoints();
   }

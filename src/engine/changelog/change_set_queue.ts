@@ -49,6 +49,8 @@ export class ChangeSetQueue {
   #next = 0;
   /** Sets that have failed, and wait to be handed over again. */
   #failedCount = 0;
+  /** Sets that were dropped while they were being uploaded, and have not settled. */
+  #lateCount = 0;
   #waiters: Waiter[] = [];
   readonly #onSuccess = (results: readonly UploadResult[]): void => this.#uploaded(results);
   readonly #onFailure = (numbers: readonly number[], error: Error): void => {
@@ -62,6 +64,11 @@ export class ChangeSetQueue {
   /** The first set that is not known to be durable. */
   get first(): ChangeSet | undefined {
     return this.#pending[this.#head]?.set;
+  }
+
+  /** Whether nothing waits, and nothing is being uploaded. */
+  get isIdle(): boolean {
+    return this.first === undefined && this.#lateCount === 0;
   }
 
   /** Takes a set in, after those before it. */
@@ -114,6 +121,7 @@ export class ChangeSetQueue {
     for (const pending of this.#pending.splice(place)) {
       if (pending === undefined) continue;
       if (pending.status === "failed") this.#failedCount -= 1;
+      if (pending.status === "uploading") this.#lateCount += 1;
       this.#owner.onDropped(pending.set);
     }
     this.#next = Math.min(this.#next, this.#pending.length);
@@ -131,6 +139,7 @@ export class ChangeSetQueue {
       const place = result.sequenceNumber - this.#firstNumber;
       const pending = this.#pending[place];
       if (pending === undefined) {
+        this.#lateCount -= 1;
         this.#owner.onLateLanding(result);
         continue;
       }
@@ -162,7 +171,10 @@ export class ChangeSetQueue {
     let lowest = Number.MAX_SAFE_INTEGER;
     for (const sequenceNumber of sequenceNumbers) {
       const pending = this.#pending[sequenceNumber - this.#firstNumber];
-      if (pending === undefined) continue;
+      if (pending === undefined) {
+        this.#lateCount -= 1;
+        continue;
+      }
       pending.status = "failed";
       this.#failedCount += 1;
       lowest = Math.min(lowest, sequenceNumber);

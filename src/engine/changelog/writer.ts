@@ -104,10 +104,22 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     return this.#closedAt !== undefined;
   }
 
+  /** Whether a published checkpoint says where the writer ends, and nothing of it is still being uploaded. */
+  get hasEnded(): boolean {
+    return this.#endConfirmed !== Number.POSITIVE_INFINITY && this.#queue.isIdle;
+  }
+
   /** How the writer stands. */
   get position(): WriterPosition {
-    const { id, keyGroups, nextOffset, durableOffset } = this;
-    return { writer: id, keyGroups, nextOffset, durableOffset, sequenceNumber: this.#activeNumber };
+    const { id: writer, keyGroups } = this;
+    const end = this.#closedAt?.end;
+    if (end !== undefined) {
+      const { nextOffset, sequenceNumber } = end;
+      const durableOffset = Math.min(this.durableOffset, nextOffset);
+      return { writer, keyGroups, nextOffset, durableOffset, sequenceNumber, isClosed: true };
+    }
+    const { nextOffset, durableOffset } = this;
+    return { writer, keyGroups, nextOffset, durableOffset, sequenceNumber: this.#activeNumber };
   }
 
   /** Where the durable part ends. */
@@ -283,6 +295,17 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     const end = { writer, keyGroups, sequenceNumber: from, nextOffset, base, isClosed: true };
     this.#closedAt = { end, reason };
     this.#queue.dropFrom(from, reason);
+  }
+
+  /** Ends the writer where it stands, with the next published checkpoint; one that has ended stays as it is. */
+  retire(): void {
+    this.#context.checkUsable();
+    if (this.#closedAt === undefined) this.truncateAndClose(this.nextSequenceNumber());
+  }
+
+  /** Where the writer goes on when its run ends and nothing is rewound: an end that was not published is none. */
+  get resumedEnd(): WriterEnd {
+    return { ...this.durableEnd, isClosed: this.#endConfirmed !== Number.POSITIVE_INFINITY };
   }
 
   /** Whether a recovery would still need change sets of these numbers. */

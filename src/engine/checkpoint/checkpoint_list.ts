@@ -52,9 +52,9 @@ export function toDetails(generation: GenerationBody, manifest: ManifestBody): C
   return {
     ...listed,
     metadata: manifest.metadata,
-    writers: manifest.writers.map(({ writer, keyGroups, nextOffset, sequenceNumber }) => (
-      { writer, keyGroups, nextOffset, sequenceNumber }
-    )),
+    writers: manifest.writers.map((
+      { writer, keyGroups, nextOffset, sequenceNumber, isClosed },
+    ) => ({ writer, keyGroups, nextOffset, sequenceNumber, ...(isClosed ? { isClosed } : {}) })),
     files: manifest.files.map(({ key, length }) => ({ key, length })),
   };
 }

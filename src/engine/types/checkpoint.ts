@@ -91,6 +91,8 @@ export interface CheckpointDetails extends CheckpointMetadata {
     readonly nextOffset: number;
     /** Sequence number after its last change set in the checkpoint. */
     readonly sequenceNumber: number;
+    /** Whether it ends there: checkpoints after this one need not list it. @default false */
+    readonly isClosed?: boolean;
   }[];
   /** The change files that it needs, each by its key and up to which byte. */
   readonly files: readonly { readonly key: string; readonly length: number }[];

@@ -136,6 +136,30 @@ export interface Job extends JobReader {
    */
   writer(id: string, options?: { keyGroups?: KeyGroupRange }): Writer;
   /**
+   * Ends a writer that goes away, where it stands: nothing is appended to it any more. The next published checkpoint
+   * still holds its changes and says where it ends; those after it leave the writer out, as soon as no file of the tail
+   * holds anything of it, and what it stored goes with the last checkpoint that needs it. Until that publish it is a
+   * wish of this run: a crash or a resume forgets it. Once it is left out, a writer of that name begins at 0 again
+   * after the next open or resume. Seed: a writer's `close`, but for what it stored.
+   *
+   * @param id The writer's name; one that has ended already stays as it is.
+   * @throws {TidemarkError} `writer-not-found`; `fenced`, `closed`
+   *
+   * @example
+   * ```ts
+   * import { openStore } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * const job = await store.job("orders");
+   * for (const id of ["totals-0", "totals-1"]) job.writer(id).append(0, new Uint8Array([1]));
+   * job.retireWriter("totals-1"); // one subtask is enough from now on
+   * await job.checkpoint(); // the last that holds totals-1
+   * await job.checkpoint();
+   * console.assert((await job.checkpointDetails("latest")).writers.length === 1);
+   * ```
+   */
+  retireWriter(id: string): void;
+  /**
    * Makes a checkpoint of every writer's position at the time of the call: makes everything durable that was appended
    * before, then publishes. One at a time; others wait their turn. Seed: `Checkpointer::commit`.
    *

@@ -26,6 +26,8 @@ export interface WriterPosition {
   readonly durableOffset: number;
   /** Sequence number of the active change set. */
   readonly sequenceNumber: number;
+  /** Whether it takes nothing more: it was closed or retired. @default false */
+  readonly isClosed?: boolean;
 }
 
 /**
@@ -242,7 +244,7 @@ export interface Writer {
   truncate(to: number): void;
   /**
    * Ends the writer at a change set, with the next published checkpoint: what lies at or above it is given up, and
-   * nothing is appended any more.
+   * nothing is appended any more. Checkpoints after that one list the writer no more, see {@link Job.retireWriter}.
    *
    * @param from A number that `nextSequenceNumber` or a checkpoint of this run gave.
    * @throws {RangeError} `from` is no such number.

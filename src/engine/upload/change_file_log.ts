@@ -95,6 +95,11 @@ export class ChangeFileLog {
     return this.#open?.name.number ?? this.#nextNumber;
   }
 
+  /** Number of the newest file that was begun; 0 when none was. */
+  get lastNumber(): number {
+    return this.#nextNumber - 1;
+  }
+
   /** Whether a batch is being written or synced. */
   get isWriting(): boolean {
     return this.#isWriting;

@@ -20,6 +20,8 @@ interface Writer {
   /** What lies below it was given up by a published checkpoint. */
   base: number;
   acknowledged: number;
+  /** Whether it ends: with the next published checkpoint, or by one that was published. */
+  ends: "no" | "next" | "published";
 }
 type Writers = Map<string, Writer>;
 
@@ -42,6 +44,8 @@ export class CollectionModel {
   /** Checkpoints that a collection without an answer may have removed. */
   #removable = new Set<string>();
   minCount = 2;
+  /** Writers that were left out, and whose names need not be free yet. */
+  readonly left = new Set<string>();
 
   get #now(): Place {
     return this.#places[0];
@@ -58,22 +62,31 @@ export class CollectionModel {
   writer(id: string): Writer {
     let writer = this.#now.writers.get(id);
     if (writer === undefined) {
-      writer = { line: [], wantedBase: 0, base: 0, acknowledged: 0 };
+      writer = { line: [], wantedBase: 0, base: 0, acknowledged: 0, ends: "no" };
       this.#now.writers.set(id, writer);
     }
     return writer;
   }
 
+  /** What a checkpoint holds; a writer of which one has said where it ends is left out. */
   snapshot(): Writers {
-    return copyOf(this.#now.writers);
+    const writers = copyOf(this.#now.writers);
+    for (const [id, { ends }] of writers) if (ends === "published") writers.delete(id);
+    return writers;
   }
 
   checkpointed(uuid: string, at: Writers): void {
     this.#checkpoints.set(uuid, { parent: this.head, writers: at, isPinned: false });
-    for (const [id, { line, wantedBase }] of at) {
+    for (const id of this.#now.writers.keys()) {
+      if (at.has(id)) continue;
+      this.#now.writers.delete(id);
+      this.left.add(id);
+    }
+    for (const [id, { line, wantedBase, ends }] of at) {
       const writer = this.writer(id);
       writer.acknowledged = Math.max(writer.acknowledged, line.length);
       writer.base = wantedBase;
+      if (ends === "next") writer.ends = "published";
     }
     this.#places = [{ head: uuid, writers: this.#now.writers }];
   }
@@ -132,6 +145,7 @@ export class CollectionModel {
 
   resumed(to: string | null): void {
     this.#places = [this.#placeOf(to)];
+    this.left.clear();
   }
 
   #placeOf(to: string | null): Place {
@@ -139,6 +153,7 @@ export class CollectionModel {
     for (const writer of writers.values()) {
       writer.base = writer.wantedBase;
       writer.acknowledged = writer.line.length;
+      if (writer.ends === "next") writer.ends = "published";
     }
     return { head: to, writers };
   }
@@ -163,10 +178,13 @@ export class CollectionModel {
     for (const [id, writer] of places[at].writers) {
       const length = tail[id] === undefined ? writer.base : tail[id].from + tail[id].changes.length;
       const line = writer.line.slice(0, length);
-      writers.set(id, { ...writer, line, wantedBase: writer.base, acknowledged: length });
+      const inHead = head === null ? "no" : this.#checkpoints.get(head)!.writers.get(id)?.ends;
+      const ends = (inHead ?? "no") === "no" ? "no" : "published";
+      writers.set(id, { ...writer, line, wantedBase: writer.base, acknowledged: length, ends });
     }
     this.#places = [{ head, writers }];
     this.#unanswered = [];
+    this.left.clear();
   }
 
   /** A checkpoint that nobody answered for may have become `head`, wherever the job stood. */
@@ -175,6 +193,9 @@ export class CollectionModel {
     return this.#places.filter((place) => place.head !== head).map(({ writers }) => {
       const after = copyOf(writers);
       for (const [id, { wantedBase }] of asked) if (after.has(id)) after.get(id)!.base = wantedBase;
+      for (const [id, { ends }] of after) {
+        if (ends === "published" && !asked.has(id)) after.delete(id);
+      }
       return { head, writers: after };
     });
   }

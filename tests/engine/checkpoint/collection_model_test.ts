@@ -33,6 +33,7 @@ const STEP_WEIGHTS = {
   retain: 2,
   collect: 10,
   truncate: 4,
+  retire: 3,
   fail: 7,
   reopen: 3,
   takeOver: 4,
@@ -99,6 +100,8 @@ class RandomLife {
         return this.#collect();
       case "truncate":
         return this.#truncate();
+      case "retire":
+        return this.#retire();
       case "fail":
         return this.#fail();
       case "reopen":
@@ -112,7 +115,7 @@ class RandomLife {
 
   #isRunning(): boolean {
     try {
-      this.#engine.job.writer(WRITERS[0]);
+      this.#engine.job.writer("probe");
       return true;
     } catch {
       // A job that is over says so with its first call.
@@ -135,8 +138,35 @@ class RandomLife {
     }
   }
 
+  /** Writers that take changes. */
+  #open(): string[] {
+    return WRITERS.filter((id) => this.#isFree(id) && this.#model.writer(id).ends === "no");
+  }
+
+  /** Whether a name may be used again: of a writer that an older owner ended at once, else with the next run. */
+  #isFree(id: string): boolean {
+    if (!this.#model.left.has(id)) return true;
+    try {
+      this.#engine.job.writer(id);
+      return this.#model.left.delete(id);
+    } catch (error) {
+      assert.ok(error instanceof TidemarkError && error.code === "closed", String(error));
+      return false;
+    }
+  }
+
+  #retire(): Promise<boolean> {
+    const open = this.#open();
+    if (open.length === 0) return Promise.resolve(false);
+    const id = this.#random.pick(open);
+    this.#engine.job.writer(id);
+    this.#engine.job.retireWriter(id);
+    this.#model.writer(id).ends = "next";
+    return Promise.resolve(true);
+  }
+
   #append(): Promise<boolean> {
-    for (const id of WRITERS) {
+    for (const id of this.#open()) {
       for (let count = this.#random.below(4); count > 0; count--) {
         const change = `${this.#changes++}${"x".repeat(this.#random.below(60))}`;
         append(this.#engine.job, id, change);
@@ -147,7 +177,9 @@ class RandomLife {
   }
 
   async #persist(): Promise<boolean> {
-    const id = this.#random.pick(WRITERS);
+    const open = this.#open();
+    if (open.length === 0) return false;
+    const id = this.#random.pick(open);
     const writer = this.#model.writer(id);
     const count = writer.line.length;
     const isDone = await this.#may(() => this.#engine.job.writer(id).persist());
@@ -218,7 +250,9 @@ class RandomLife {
   }
 
   #truncate(): Promise<boolean> {
-    const id = this.#random.pick(WRITERS);
+    const open = this.#open();
+    if (open.length === 0) return Promise.resolve(false);
+    const id = this.#random.pick(open);
     const writer = this.#engine.job.writer(id);
     const here = [writer.nextSequenceNumber(), writer.nextOffset] as const;
     const [to, offset] = this.#marks.get(id) ?? here;

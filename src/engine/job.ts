@@ -342,12 +342,11 @@ export class OwnedJob implements Job {
     const letGo = this.#collection.holdCheckpoint(entry.uuid);
     try {
       const manifest = await this.#checkpointer.readManifest(entry);
-      return this.#collection.hold(sourceOfCheckpoint(this.#options.place, manifest));
+      return this.#collection.hold(sourceOfCheckpoint(this.#options.place, manifest), letGo);
     } catch (error) {
+      letGo();
       const isGone = !this.#checkpointer.newest.checkpoints.some(({ uuid }) => uuid === entry.uuid);
       throw isGone ? snapshotExpired(this.id, error) : error;
-    } finally {
-      letGo();
     }
   }
 
@@ -389,12 +388,16 @@ export class OwnedJob implements Job {
   }
 
   usage(): Promise<JobUsage> {
-    return measureUsage(this.#options.place, this.#checkpointer.newest, this.#run.keysInUse());
+    const { newest } = this.#checkpointer;
+    const measure = () => measureUsage(this.#options.place, newest, this.#run.keysInUse());
+    return this.#collection.holding(newest, measure);
   }
 
-  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
-    return await verifyJob(this.#options.place, this.#checkpointer.newest, () => tail, options);
+  verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    const { newest } = this.#checkpointer;
+    const tail = this.#collection.hold(this.#tailSource());
+    const verify = () => verifyJob(this.#options.place, newest, () => tail, options);
+    return this.#collection.holding(newest, verify).finally(tail.release);
   }
 
   close(): Promise<void> {

@@ -7,6 +7,7 @@ import type { RestoreSource } from "./changelog/restore_plan.ts";
 import { Collector } from "./checkpoint/collector.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import type { GenerationBody } from "./format/generation.ts";
 import type { Ports } from "./port/ports.ts";
 import type { CollectionOptions, CollectionReport } from "./types.ts";
 
@@ -23,7 +24,7 @@ export class JobCollection {
   readonly #collector: Collector;
   /** Files that restores read now, with how many do. */
   readonly #read = new Map<string, number>();
-  /** Checkpoints that restores are about to read, with how many do. */
+  /** Checkpoints that are read now, with by how many. */
   readonly #checkpoints = new Map<string, number>();
   #collectedMs = -Infinity;
 
@@ -54,10 +55,31 @@ export class JobCollection {
     }, () => [...needed(), ...this.#read.keys()]);
   }
 
-  /** Keeps the files that a restore reads until it has ended. */
-  hold(source: RestoreSource): RestoreSource {
+  /**
+   * Keeps the files that a restore reads until it has ended.
+   *
+   * @param alsoLetGo Called with it: what else is kept for the restore. @default nothing is
+   */
+  hold(source: RestoreSource, alsoLetGo?: () => void): RestoreSource {
     const letGo = source.files.map(({ key }) => count(this.#read, key));
-    return { ...source, release: () => letGo.forEach((release) => release()) };
+    const release = (): void => {
+      for (const one of letGo) one();
+      alsoLetGo?.();
+    };
+    return { ...source, release };
+  }
+
+  /** Keeps every checkpoint of a generation listed while an action looks at them. */
+  async holding<Result>(
+    { checkpoints }: GenerationBody,
+    action: () => Promise<Result>,
+  ): Promise<Result> {
+    const letGo = checkpoints.map(({ uuid }) => this.holdCheckpoint(uuid));
+    try {
+      return await action();
+    } finally {
+      for (const one of letGo) one();
+    }
   }
 
   /** Keeps a checkpoint listed; the answer lets it go. */

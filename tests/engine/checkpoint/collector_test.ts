@@ -3,19 +3,35 @@ import { describe, test } from "node:test";
 import type { Job } from "../../../src/engine/types.ts";
 import {
   appendDurably,
+  CHANGE_FILE,
   changeFiles,
   flip,
+  GENERATION,
   JOB,
   keysBelow,
+  MANIFEST,
   newMemory,
   openJobOn,
   rejectsWith,
   restore,
   restoreWriter,
   rewrite,
+  textOf,
 } from "../_engine.ts";
 
 const AT_ONCE = { quarantineMs: 0 };
+
+/** What looks at every checkpoint, one after another. */
+const LOOKS: Readonly<Record<string, (job: Job) => Promise<unknown>>> = {
+  "a verify": async (job) => assert.deepEqual((await job.verify()).problems, []),
+  "a count of the usage": (job) => job.usage(),
+};
+
+/** Gives up all that the writer has by now, with the next checkpoint. */
+function truncate(job: Job): void {
+  const writer = job.writer("w");
+  writer.truncate(writer.nextSequenceNumber());
+}
 
 async function uuids(job: Job): Promise<string[]> {
   return (await job.checkpoints()).map(({ uuid }) => uuid);
@@ -31,28 +47,6 @@ async function checkpoints(job: Job, count: number): Promise<string[]> {
 }
 
 describe("Job.collect", () => {
-  test("keeps the minimum and what it excepts, as the seed's test does", async () => {
-    const { job } = await openJobOn();
-    await checkpoints(job, 2);
-    assert.deepEqual((await job.collect(AT_ONCE)).removed, [], "the minimum stays");
-    const [extra] = await uuids(job);
-    await checkpoints(job, 1);
-    assert.deepEqual((await job.collect(AT_ONCE)).removed, [extra], "back to the minimum");
-
-    await checkpoints(job, 2);
-    const [older, newer, ...minimum] = await uuids(job);
-    const keepNewest = await job.collect({ ...AT_ONCE, except: [newer] });
-    assert.deepEqual(keepNewest.removed, [older]);
-    assert.deepEqual(await uuids(job), [newer, ...minimum]);
-
-    await checkpoints(job, 1);
-    const [oldest, other] = await uuids(job);
-    assert.deepEqual((await job.collect({ ...AT_ONCE, except: [oldest] })).removed, [other]);
-    assert.ok((await uuids(job)).includes(oldest));
-    assert.deepEqual((await job.collect(AT_ONCE)).removed, [oldest]);
-    assert.equal((await uuids(job)).length, 2);
-  });
-
   test("deletes the manifests of what goes, and leaves every other checkpoint whole", async () => {
     const { job, backend } = await openJobOn();
     await checkpoints(job, 5);
@@ -171,6 +165,63 @@ describe("Job.collect", () => {
     await job.collect(AT_ONCE);
     assert.ok(!(await changeFiles(backend)).includes(abandoned));
   });
+
+  test("keeps what a restore reads that began while it published", async () => {
+    const { job, backend } = await openJobOn(newMemory(), { changeFileBytesMax: 1 });
+    await job.setRetention({ minCount: 1 });
+    const [first] = await checkpoints(job, 1);
+    const [file] = await changeFiles(backend);
+    truncate(job);
+    await checkpoints(job, 2);
+    const publish = backend.hold({ kind: "putIfAbsent", key: GENERATION });
+    const collecting = job.collect(AT_ONCE);
+    await publish.reached;
+    const reading = backend.hold({ kind: "get", key: CHANGE_FILE });
+    const restoring = restoreWriter(job, "w", first);
+    await reading.reached;
+    publish.release();
+    assert.equal((await collecting).removed.length, 2);
+    assert.ok((await changeFiles(backend)).includes(file));
+    reading.release();
+    assert.deepEqual(await restoring, ["change 0"]);
+    await job.collect(AT_ONCE);
+    assert.ok(!(await changeFiles(backend)).includes(file));
+  });
+
+  test("keeps what a restore of the tail reads, though it is truncated meanwhile", async () => {
+    const { job, backend } = await openJobOn(newMemory(), { changeFileBytesMax: 1 });
+    await job.setRetention({ minCount: 1 });
+    await appendDurably(job, "w", "a");
+    const [file] = await changeFiles(backend);
+    await appendDurably(job, "w", "b");
+    const reading = job.restore({ at: "tail" })[Symbol.asyncIterator]();
+    assert.equal(textOf((await reading.next()).value.data), "a");
+    truncate(job);
+    await checkpoints(job, 1);
+    await job.collect(AT_ONCE);
+    assert.ok((await changeFiles(backend)).includes(file));
+    assert.equal(textOf((await reading.next()).value.data), "b");
+    await reading.return?.();
+    await job.collect(AT_ONCE);
+    assert.ok(!(await changeFiles(backend)).includes(file));
+  });
+
+  for (const [what, look] of Object.entries(LOOKS)) {
+    test(`keeps what ${what} looks at that is under way`, async () => {
+      const { job, backend } = await openJobOn(newMemory(), { changeFileBytesMax: 1 });
+      await job.setRetention({ minCount: 1 });
+      await checkpoints(job, 1);
+      truncate(job);
+      const uuids = [...await checkpoints(job, 2)];
+      const manifest = backend.hold({ kind: "get", key: MANIFEST });
+      const looking = look(job);
+      await manifest.reached;
+      assert.deepEqual((await job.collect(AT_ONCE)).removed, []);
+      manifest.release();
+      await looking;
+      assert.equal((await job.collect(AT_ONCE)).removed.length, uuids.length);
+    });
+  }
 
   test("goes on with the others when a delete fails, and tries again", async () => {
     const { job, backend } = await openJobOn();

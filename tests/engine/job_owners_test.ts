@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FaultyBackend } from "../doubles/faulty_backend.ts";
-import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
-import { posixOn } from "../doubles/posix_on_double.ts";
 import type { StorageBackend } from "../../src/engine/storage/backend.ts";
 import {
   append,
@@ -19,18 +17,7 @@ import {
   restoreWriter,
   throwsWith,
 } from "./_engine.ts";
-
-/** Places where two owners can meet: each call gives a backend of a new process. */
-const PLACES: Readonly<Record<string, () => () => StorageBackend>> = {
-  memory: () => {
-    const objects = newMemory();
-    return () => objects;
-  },
-  disk: () => {
-    const disk = new ForgettingDisk();
-    return () => posixOn(disk);
-  },
-};
+import { PLACES } from "./_places.ts";
 
 const TAKE = { takeOver: true };
 

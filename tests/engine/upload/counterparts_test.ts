@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { checkRow, readRows } from "../_counterparts.ts";
 
 /** Tests of the source, by class. Each part of the upload system adds those that concern it. */
 const REFERENCE: Readonly<Record<string, readonly string[]>> = {
@@ -59,16 +59,7 @@ const REFERENCE: Readonly<Record<string, readonly string[]>> = {
   ChangelogStreamHandleReaderWithCacheTest: ["testCloseStreamTwice"],
 };
 
-function readBeside(path: string): string {
-  return readFileSync(new URL(path, import.meta.url), "utf8");
-}
-
-/** A test of ours, as a row names it. */
-const OURS = /^`([\w/.-]+_test\.ts)` > (.+)$/;
-
-const rows = readBeside("COUNTERPARTS.md").split("\n")
-  .filter((line) => line.startsWith("| ") && !/^\| (?:---|reference test)/.test(line))
-  .map((line) => line.slice(1, -1).split(" | ").map((cell) => cell.trim()));
+const rows = readRows(new URL("COUNTERPARTS.md", import.meta.url));
 
 describe("COUNTERPARTS.md", () => {
   test("has a row for every test of the source", () => {
@@ -81,17 +72,6 @@ describe("COUNTERPARTS.md", () => {
 
   test("names tests that there are, and a mutation for each", () => {
     assert.ok(rows.length > 0);
-    for (const cells of rows) {
-      assert.equal(cells.length, 3, cells.join(" | "));
-      const [reference, ours, mutation] = cells;
-      const [, file, name] = OURS.exec(ours) ?? [];
-      assert.ok(name !== undefined, `${reference} names no test: ${ours}`);
-      const text = readBeside(`../${file}`);
-      const isThere = [`"${name}"`, `'${name}'`, `\`${name}\``].some((literal) =>
-        text.includes(`test(${literal}`)
-      );
-      assert.ok(isThere, `${file} has no test ${JSON.stringify(name)}`);
-      assert.ok(mutation.length > 10, `${reference} names no mutation`);
-    }
+    for (const row of rows) checkRow(row, new URL("../", import.meta.url));
   });
 });

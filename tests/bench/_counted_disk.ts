@@ -1,5 +1,10 @@
 /** A file system whose syncs are counted, and held against what they were made for. @module */
-import type { FileHandle, FileSystem, OpenMode } from "../../src/engine/port/file_system.ts";
+import type {
+  DirectoryHandle,
+  FileHandle,
+  FileSystem,
+  OpenMode,
+} from "../../src/engine/port/file_system.ts";
 
 /** What was asked of the disk. */
 export class DiskCounts {
@@ -7,6 +12,10 @@ export class DiskCounts {
   syncsBegun = 0;
   /** Syncs of data that returned. */
   syncsDone = 0;
+  /** Syncs of folders. */
+  folderSyncs = 0;
+  /** Whether syncs are left out, while something is prepared of which nothing is measured. */
+  isPreparing = false;
   /** The latest sync, by when it began, of those that returned. */
   #lastDone = 0;
 
@@ -21,8 +30,16 @@ export class DiskCounts {
     throw new Error("An append was acknowledged without a sync: nothing of this bench counts");
   }
 
+  /** Counts a sync of a folder. */
+  async countFolder(sync: () => Promise<void>): Promise<void> {
+    if (this.isPreparing) return;
+    this.folderSyncs += 1;
+    await sync();
+  }
+
   /** Counts a sync. */
   async count(sync: () => Promise<void>): Promise<void> {
+    if (this.isPreparing) return;
     const ordinal = ++this.syncsBegun;
     await sync();
     this.syncsDone += 1;
@@ -30,7 +47,7 @@ export class DiskCounts {
   }
 }
 
-/** The same file system, with the syncs of its files counted. */
+/** The same file system, with its syncs counted. */
 export function countSyncs(fileSystem: FileSystem, counts: DiskCounts): FileSystem {
   return replaced(fileSystem, {
     open: async (path: string, mode: OpenMode) => {
@@ -38,6 +55,12 @@ export function countSyncs(fileSystem: FileSystem, counts: DiskCounts): FileSyst
       return replaced<FileHandle>(handle, {
         datasync: () => counts.count(() => handle.datasync()),
         sync: () => counts.count(() => handle.sync()),
+      });
+    },
+    openDirectory: async (path: string) => {
+      const handle = await fileSystem.openDirectory(path);
+      return replaced<DirectoryHandle>(handle, {
+        sync: () => counts.countFolder(() => handle.sync()),
       });
     },
   });

@@ -1,9 +1,11 @@
 /** How much memory a process takes at its peak. @module */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 
 const MIB = 1024 * 1024;
 const SAMPLE_INTERVAL_MS = 20;
+/** What Linux tells of this process. */
+const STATUS = "/proc/self/status";
 
 /** Watches memory until it is asked. */
 export interface PeakMemory {
@@ -29,6 +31,11 @@ export function watchPeakMemory(): PeakMemory {
   };
 }
 
+/** MiB that this process has taken at most since it began, where the system tells; else those of now. */
+export function processPeakMib(): number {
+  return (existsSync(STATUS) ? kernelMark() : process.memoryUsage().rss) / MIB;
+}
+
 /** Sets the peak back to what is taken now. Source: proc_pid_clear_refs(5). */
 function resetKernelMark(): boolean {
   try {
@@ -41,7 +48,7 @@ function resetKernelMark(): boolean {
 }
 
 function kernelMark(): number {
-  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-  if (kib === undefined) throw new Error("Cannot find the peak of memory in /proc/self/status");
+  const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(STATUS, "utf8"))?.[1];
+  if (kib === undefined) throw new Error(`Cannot find the peak of memory in ${STATUS}`);
   return Number(kib) * 1024;
 }

@@ -33,14 +33,7 @@ export async function withEngine<Result>(
   const folder = await mkdtemp(join(tmpdir(), "tidemark-bench-"));
   const disk = new DiskCounts();
   const fileSystem = countSyncs(chooseFileSystem("auto"), disk);
-  const backend = new PosixBackend({
-    root: join(folder, "store"),
-    fileSystem,
-    clock: new SystemClock(),
-    random: new SystemRandom(),
-    process: systemProcessInfo(),
-    logger: SILENT_LOGGER,
-  });
+  const backend = backendOn(fileSystem, join(folder, "store"));
   const metrics = new PrometheusMetrics();
   try {
     await using store = await openStore(backend, { ...settings, metrics });
@@ -50,6 +43,18 @@ export async function withEngine<Result>(
   } finally {
     await rm(folder, { recursive: true });
   }
+}
+
+/** A backend in a folder. */
+export function backendOn(fileSystem: FileSystem, root: string): PosixBackend {
+  return new PosixBackend({
+    root,
+    fileSystem,
+    clock: new SystemClock(),
+    random: new SystemRandom(),
+    process: systemProcessInfo(),
+    logger: SILENT_LOGGER,
+  });
 }
 
 function countOf(text: string, name: string): number {

@@ -1,0 +1,54 @@
+/**
+ * What it costs to commit a checkpoint, to collect, to open a large tail and to restore it, on this machine's disk.
+ * @module
+ */
+import type { BenchOptions, BenchResult } from "./_bench.ts";
+import { type CollectSizes, measureCollections } from "./_checkpoint_collect.ts";
+import { type CommitSizes, measureCommits } from "./_checkpoint_commit.ts";
+import { measureTails, type TailSizes } from "./_checkpoint_tail.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+interface Sizes {
+  readonly commit: CommitSizes;
+  readonly collect: CollectSizes;
+  readonly tail: TailSizes;
+}
+
+const FULL: Sizes = {
+  commit: {
+    checkpoints: [10, 975],
+    files: [100, 10_000],
+    changedBytes: 10 * MIB,
+    writers: 1000,
+    rounds: 11,
+  },
+  collect: { files: [2500, 10_000], rounds: 5 },
+  tail: { changedBytes: 1024 * MIB, setBytes: [MIB, 4 * KIB], rounds: 5 },
+};
+const CHECK: Sizes = {
+  commit: { ...FULL.commit, rounds: 7 },
+  collect: { ...FULL.collect, rounds: 3 },
+  tail: { ...FULL.tail, rounds: 3 },
+};
+const SMOKE: Sizes = {
+  commit: { checkpoints: [1, 2], files: [1, 2], changedBytes: 1000, writers: 2, rounds: 1 },
+  collect: { files: [1, 2], rounds: 1 },
+  tail: { changedBytes: 64 * KIB, setBytes: [4 * KIB, KIB], rounds: 1 },
+};
+
+/** Runs the bench on this runtime; some two minutes within a check. */
+export async function run(options: BenchOptions): Promise<BenchResult> {
+  const sizes = options.smoke ? SMOKE : options.check ? CHECK : FULL;
+  const parts = [
+    await measureCommits(sizes.commit),
+    await measureCollections(sizes.collect),
+    measureTails(sizes.tail),
+  ];
+  return {
+    title: "Checkpoint: commit, collection, open, restore",
+    rows: parts.flatMap(({ rows }) => rows),
+    bars: parts.flatMap(({ bars }) => bars),
+  };
+}

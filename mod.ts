@@ -44,6 +44,8 @@ export type { Ports } from "./src/engine/port/ports.ts";
 export type { Random } from "./src/engine/port/random.ts";
 export type {
   Appender,
+  DeleteOptions,
+  FailedDelete,
   GetOptions,
   LockOptions,
   ObjectInfo,

@@ -8,6 +8,7 @@ import { describe, test } from "node:test";
 import { hasCode, type TidemarkError } from "../../src/engine/errors.ts";
 import type { ErrorCode } from "../../src/engine/errors.ts";
 import type { ObjectInfo, StorageBackend } from "../../src/engine/storage/backend.ts";
+import { deleteAll } from "../../src/engine/storage/delete_all.ts";
 
 /** A backend to try, over an empty place. */
 export interface BackendUnderTest {
@@ -152,6 +153,31 @@ const WHOLE_OBJECTS: Record<string, Try> = {
     assert.equal(await backend.head("d/k"), undefined);
     await backend.put("d/k", bytesOf("again"));
     assert.equal(textOf(await backend.get("d/k")), "again");
+    assert.equal(await backend.delete("d/k", { mayComeBack: true }), true);
+    assert.equal(await backend.delete("d/k", { mayComeBack: true }), false);
+    assert.equal(await backend.delete("no/folder", { mayComeBack: true }), false);
+    assert.equal(await backend.head("d/k"), undefined);
+  },
+  "many objects are deleted together": async (backend) => {
+    const keys = Array.from({ length: 30 }, (_, index) => `m${index % 3}/k${index}`);
+    for (const key of [...keys, "m0/stays"]) await backend.put(key, bytesOf(key));
+    let checks = 0;
+    const failed = await deleteAll(backend, [...keys, "m0/absent", "no/folder"], () => checks++);
+    assert.deepEqual(failed, []);
+    assert.ok(checks >= keys.length);
+    assert.deepEqual(await keysOf(backend.list("")), ["m0/stays"]);
+    assert.deepEqual(await deleteAll(backend, [], () => checks++), []);
+    await rejectsWith(() => deleteAll(backend, ["m0/stays", "../x"], () => {}), "invalid-name");
+  },
+  "deleting many ends where the check says so": async (backend) => {
+    const keys = Array.from({ length: 30 }, (_, index) => `m/${String(index).padStart(2, "0")}`);
+    for (const key of keys) await backend.put(key, bytesOf(key));
+    let left = 10;
+    const check = () => {
+      if (left-- <= 0) throw new TypeError("enough");
+    };
+    await assert.rejects(() => deleteAll(backend, keys, check), TypeError);
+    assert.deepEqual(await keysOf(backend.list("m/")), keys.slice(10));
   },
 };
 

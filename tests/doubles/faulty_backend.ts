@@ -12,6 +12,7 @@
 import { TidemarkError } from "../../src/engine/errors.ts";
 import type {
   Appender,
+  DeleteOptions,
   GetOptions,
   LockOptions,
   ObjectInfo,
@@ -162,8 +163,8 @@ export class FaultyBackend implements StorageBackend {
     yield* this.#inner.list(prefix);
   }
 
-  delete(key: string): Promise<boolean> {
-    return this.#call("delete", key, () => this.#inner.delete(key));
+  delete(key: string, options?: DeleteOptions): Promise<boolean> {
+    return this.#call("delete", key, () => this.#inner.delete(key, options));
   }
 
   async createAppender(key: string): Promise<Appender> {

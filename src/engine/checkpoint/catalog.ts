@@ -220,7 +220,8 @@ export class Catalog {
     try {
       const numbers = await listGenerations(this.#place);
       for (const number of numbers.slice(0, -GENERATIONS_KEPT)) {
-        await backend.delete(keys.generation(number));
+        // One that comes back goes with the next.
+        await backend.delete(keys.generation(number), { mayComeBack: true });
       }
     } catch (error) {
       this.#ports.logger.log("warning", "Cannot delete old catalog generations", {

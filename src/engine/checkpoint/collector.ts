@@ -6,10 +6,10 @@
  * @module
  */
 import { compareFiles } from "../changelog/file_order.ts";
-import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import { decodeManifest, keysNeededBy } from "../format/manifest.ts";
 import type { Ports } from "../port/ports.ts";
+import { deleteAll } from "../storage/delete_all.ts";
 import { readOptional } from "../storage/derived.ts";
 import { UploadMetrics } from "../upload/upload_metrics.ts";
 import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
@@ -18,9 +18,6 @@ import type { Checkpointer } from "./checkpointer.ts";
 import { type HeldByReaders, readLeases } from "./lease.ts";
 import { planRetention, type RetentionVerdict } from "./retention.ts";
 import { retire, type Retirement } from "./retire.ts";
-
-/** Deletes that run at once. */
-const DELETES_AT_ONCE = 8;
 
 /** What one collection is asked to do. */
 export interface CollectOptions {
@@ -183,7 +180,7 @@ export class Collector {
       if (compareFiles(file, tailFrom) >= 0) {
         return { key, size, action: "keep", reason: "it lies at or after the begin of the tail" };
       }
-      const isOwnLine = checkpoints.find(({ uuid }) => uuid === head)?.epoch === epoch;
+      const isOwnLine = checkpoints.findLast(({ uuid }) => uuid === head)?.epoch === epoch;
       if (!isOwnLine) {
         return { key, size, action: "keep", reason: "this owner has published no checkpoint yet" };
       }
@@ -212,29 +209,23 @@ export class Collector {
   async #delete(
     going: readonly CollectedObject[],
   ): Promise<Pick<CollectionReport, "deletedBytes" | "problems">> {
-    const problems: Problem[] = [];
-    const queue = [...going];
-    let deletedBytes = 0;
-    const work = async (): Promise<void> => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        this.#checkpointer.checkOwner();
-        try {
-          await this.#place.backend.delete(next.key);
-          deletedBytes += next.size;
-          this.#metrics.discards.add();
-        } catch (error) {
-          if (!(error instanceof TidemarkError)) throw error;
-          this.#metrics.discardFailures.add();
-          problems.push({ key: next.key, reason: error.message });
-        }
-      }
+    let waiting = going.length;
+    const hideGauge = this.#metrics.observe({ discardQueueFiles: () => waiting });
+    const check = (): void => {
+      this.#checkpointer.checkOwner();
+      waiting -= 1;
     };
-    const hideGauge = this.#metrics.observe({ discardQueueFiles: () => queue.length });
     try {
-      await Promise.all(Array.from({ length: DELETES_AT_ONCE }, work));
+      const failed = await deleteAll(this.#place.backend, going.map(({ key }) => key), check);
+      const left = new Set(failed.map(({ key }) => key));
+      const deleted = going.filter(({ key }) => !left.has(key));
+      this.#metrics.discards.add(deleted.length);
+      this.#metrics.discardFailures.add(failed.length);
+      const deletedBytes = deleted.reduce((sum, { size }) => sum + size, 0);
+      const problems = failed.map(({ key, error }): Problem => ({ key, reason: error.message }));
+      return { deletedBytes, problems };
     } finally {
       hideGauge();
     }
-    return { deletedBytes, problems };
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Writes whole objects so that they are there entirely or not at all, and still there after a power cut.
  * Owns: the order of temporary file, data sync, opening the folder, name, folder sync. Does not own: keys, reads,
- * retries; only a temporary that a sweep took away is made again.
+ * deletes, retries; only a temporary that a sweep took away is made again.
  * @module
  */
 import type { Outcome, TidemarkError } from "../errors.ts";
@@ -103,28 +103,6 @@ export class PosixWrites {
     return isCreated ? "created" : "exists";
   }
 
-  /**
-   * Deletes a name durably; answers whether it was there. What a failed sync left of an earlier delete, this one can't
-   * vouch for: such a name may come back after a power cut.
-   */
-  async delete(key: string, failed: FailedCall): Promise<boolean> {
-    const directory = await this.#openFolder(key, failed);
-    try {
-      const isFound = await this.#unlink(this.#folders.pathOf(key), failed.action);
-      if (!isFound) this.#folders.checkRootSync(failed);
-      // Also when it was gone: whoever deleted it may have died before its sync.
-      await this.#sync(directory, key, failed.action);
-      return isFound;
-    } finally {
-      await closeDirectory(this.#ports, directory);
-    }
-  }
-
-  /** Removes a temporary name; it need not be durable, since a sweep finds it again. */
-  async deleteTemporary(key: string): Promise<void> {
-    await this.#unlink(this.#folders.pathOf(key), "remove");
-  }
-
   /** Writes a temporary and has it named, in a directory that was opened before. The temporary may be gone after. */
   async #stage(
     key: string,
@@ -177,25 +155,6 @@ export class PosixWrites {
     }
     await handle.close();
     return path;
-  }
-
-  async #openFolder(key: string, failed: FailedCall): Promise<DirectoryHandle> {
-    try {
-      return await this.#ports.fileSystem.openDirectory(this.#folders.pathOf(folderOf(key)));
-    } catch (error) {
-      throw await this.#explain(error, failed);
-    }
-  }
-
-  /** Answers whether there was such a name. */
-  async #unlink(path: string, action: string): Promise<boolean> {
-    try {
-      await this.#ports.fileSystem.unlink(path);
-      return true;
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return false;
-      throw await this.#explain(error, { action, path, outcome: "unknown" });
-    }
   }
 
   async #sync(directory: DirectoryHandle, key: string, action: string): Promise<void> {

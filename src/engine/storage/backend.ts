@@ -6,6 +6,7 @@
  * Every failure is a `TidemarkError` whose outcome says whether the call took effect.
  * @module
  */
+import type { TidemarkError } from "../errors.ts";
 
 /**
  * What is known of an object without reading it.
@@ -178,6 +179,41 @@ export interface PinnedKey {
 }
 
 /**
+ * Options of {@link StorageBackend.delete}.
+ *
+ * @example
+ * ```ts
+ * import type { DeleteOptions } from "@tidemark/tidemark";
+ *
+ * const options: DeleteOptions = { mayComeBack: true };
+ * console.assert(options.mayComeBack);
+ * ```
+ */
+export interface DeleteOptions {
+  /** Whether the object may be there again after a power cut, which saves the wait for the disk. @default false */
+  mayComeBack?: boolean;
+}
+
+/**
+ * An object that {@link StorageBackend.deleteMany} could not delete.
+ *
+ * @example
+ * ```ts
+ * import { type FailedDelete, TidemarkError } from "@tidemark/tidemark";
+ *
+ * const error = new TidemarkError("storage-denied", "Cannot delete jobs/orders/a");
+ * const failed: FailedDelete = { key: "jobs/orders/a", error };
+ * console.assert(failed.error.code === "storage-denied");
+ * ```
+ */
+export interface FailedDelete {
+  /** Its key. */
+  readonly key: string;
+  /** Why; with outcome `unknown` it may be gone. */
+  readonly error: TidemarkError;
+}
+
+/**
  * Options of {@link StorageBackend.lock}.
  *
  * @example
@@ -293,9 +329,18 @@ export interface StorageBackend {
    * Deletes the object, durably.
    *
    * @param key Which.
+   * @param options Whether it need not be durable. @default {}
    * @returns Whether it was there.
    */
-  delete(key: string): Promise<boolean>;
+  delete(key: string, options?: DeleteOptions): Promise<boolean>;
+  /**
+   * Deletes objects, durably, with less effort than one by one. A backend that can't do that leaves it out.
+   *
+   * @param keys Which; those that are gone are fine.
+   * @param check Asked before each of them; what it throws ends the call, and the rest stays.
+   * @returns Those that could not be deleted, with the reason.
+   */
+  deleteMany?(keys: readonly string[], check: () => void): Promise<readonly FailedDelete[]>;
 
   /**
    * Begins an object that grows.

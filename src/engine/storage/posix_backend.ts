@@ -8,10 +8,10 @@ import type { Clock } from "../port/clock.ts";
 import type { Logger } from "../port/logger.ts";
 import type { ProcessInfo } from "../port/process_info.ts";
 import type { Random } from "../port/random.ts";
-import { checkKey, checkPrefix, checkTemporaryKey, folderOf, parseTemporaryTag } from "./_keys.ts";
+import { checkKey, checkPrefix, checkTemporaryKey, parseTemporaryTag } from "./_keys.ts";
 import { createPosixAppender } from "./_posix_appender.ts";
 import type { PosixPorts } from "./_posix_context.ts";
-import { explainPosixError, type FailedCall } from "./_posix_error.ts";
+import { PosixDeletes } from "./_posix_deletes.ts";
 import { PosixFolders } from "./_posix_folders.ts";
 import { PosixWalk } from "./_posix_list.ts";
 import { takePosixLock } from "./_posix_lock.ts";
@@ -20,6 +20,8 @@ import { PosixReads } from "./_posix_reads.ts";
 import { PosixWrites } from "./_posix_writes.ts";
 import type {
   Appender,
+  DeleteOptions,
+  FailedDelete,
   GetOptions,
   LockOptions,
   ObjectInfo,
@@ -60,6 +62,7 @@ export class PosixBackend implements StorageBackend {
   readonly #folders: PosixFolders;
   readonly #reads: PosixReads;
   readonly #writes: PosixWrites;
+  readonly #deletes: PosixDeletes;
   readonly #walk: PosixWalk;
   readonly #held = new Set<Closable>();
   #prepared: Promise<void> | undefined;
@@ -69,6 +72,7 @@ export class PosixBackend implements StorageBackend {
     this.#folders = new PosixFolders(this.#ports, options.root);
     this.#reads = new PosixReads(this.#ports, this.#folders);
     this.#writes = new PosixWrites(this.#ports, this.#folders);
+    this.#deletes = new PosixDeletes(this.#ports, this.#folders);
     this.#walk = new PosixWalk(this.#ports, this.#folders);
   }
 
@@ -112,10 +116,15 @@ export class PosixBackend implements StorageBackend {
     }
   }
 
-  async delete(key: string): Promise<boolean> {
-    const failed = { action: "delete", path: this.#folders.pathOf(checkKey(key)) };
-    if (!await this.#hasFolder(key, failed)) return false;
-    return await this.#writes.delete(key, failed);
+  async delete(key: string, options: DeleteOptions = {}): Promise<boolean> {
+    return await this.#deletes.delete(checkKey(key), options);
+  }
+
+  async deleteMany(
+    keys: readonly string[],
+    check: () => void,
+  ): Promise<readonly FailedDelete[]> {
+    return await this.#deletes.deleteMany(keys.map(checkKey), check);
   }
 
   async createAppender(key: string): Promise<Appender> {
@@ -150,22 +159,13 @@ export class PosixBackend implements StorageBackend {
   }
 
   async deleteTemporary(key: string): Promise<void> {
-    const failed = { action: "remove", path: this.#folders.pathOf(checkTemporaryKey(key)) };
-    if (await this.#hasFolder(key, failed)) await this.#writes.deleteTemporary(key);
+    await this.#deletes.deleteTemporary(checkTemporaryKey(key));
   }
 
   async close(): Promise<void> {
     const results = await Promise.allSettled([...this.#held].map((held) => held.close()));
     this.#held.clear();
     for (const result of results) if (result.status === "rejected") throw result.reason;
-  }
-
-  async #hasFolder(key: string, failed: FailedCall): Promise<boolean> {
-    try {
-      return await this.#folders.exists(folderOf(key), failed);
-    } catch (error) {
-      throw await explainPosixError(this.#ports, this.#folders.root, error, failed);
-    }
   }
 
   readonly #letGo = (held: Closable): void => void this.#held.delete(held);

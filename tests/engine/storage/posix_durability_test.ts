@@ -58,6 +58,15 @@ const SCENARIOS: readonly Scenario[] = [
       assert.equal(await backend.delete(KEY), true);
     },
   },
+  {
+    name: "deleteMany",
+    before: "old",
+    after: undefined,
+    syncsNeeded: 1,
+    run: async (backend) => {
+      assert.deepEqual(await backend.deleteMany!([KEY], () => {}), []);
+    },
+  },
 ];
 
 async function startWith(before: string | undefined, seed: number): Promise<ForgettingDisk> {
@@ -157,6 +166,15 @@ test("PosixBackend syncs data before the name, and the name before it returns", 
     "unlink",
   ]);
   assert.deepEqual(await kinds(() => backend.delete(KEY)), ["unlink", "syncDirectory"]);
+  await backend.put(KEY, bytesOf("newer"));
+  assert.deepEqual(await kinds(() => backend.delete(KEY, { mayComeBack: true })), ["unlink"]);
+  await backend.put(KEY, bytesOf("newest"));
+  const keys = [KEY, `${KEY}-absent`];
+  assert.deepEqual(await kinds(() => backend.deleteMany!(keys, () => {})), [
+    "unlink",
+    "unlink",
+    "syncDirectory",
+  ]);
 });
 
 test("PosixBackend's appender syncs its folder once, after the data", async () => {

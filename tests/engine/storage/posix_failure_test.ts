@@ -108,6 +108,31 @@ describe("PosixBackend tells whether a failed write took effect", () => {
       assert.equal(await readOptional(posixOn(disk), "jobs/j/other"), undefined);
     }
   });
+
+  test("of many deletes those that failed are told, and all where their sync failed", async () => {
+    const keys = ["jobs/j/1", "jobs/j/2", "jobs/j/3"];
+    for (const [kind, left] of [["unlink", 1], ["syncDirectory", 3]] as const) {
+      const { disk, backend } = await prepared();
+      for (const key of keys) await backend.put(key, bytesOf(key));
+      disk.addFault({ matches: ofKind(kind), error: "EIO" });
+      const failed = await backend.deleteMany!(keys, () => {});
+      assert.equal(failed.length, left, kind);
+      for (const { error } of failed) assert.equal(error.outcome, "unknown");
+      assert.deepEqual(await backend.deleteMany!(keys, () => {}), []);
+      disk.crash("power-cut");
+      for (const key of keys) assert.equal(await readOptional(posixOn(disk), key), undefined);
+    }
+  });
+
+  test("a folder that can't be opened fails all deletes in it, and none elsewhere", async () => {
+    const { disk, backend } = await prepared();
+    for (const key of ["jobs/j/1", "jobs/k/1"]) await backend.put(key, bytesOf(key));
+    disk.addFault({ matches: ofKind("openDirectory"), error: "EACCES" });
+    const failed = await backend.deleteMany!(["jobs/j/1", "jobs/j/2", "jobs/k/1"], () => {});
+    assert.deepEqual(failed.map(({ key }) => key), ["jobs/j/1", "jobs/j/2"]);
+    assert.equal(failed[0].error.code, "storage-denied");
+    assert.equal(await readOptional(backend, "jobs/k/1"), undefined);
+  });
 });
 
 describe("PosixBackend's temporary names", () => {

@@ -1,10 +1,10 @@
 /** Values of options, checked. */
+import { U64_MAX } from "../engine/limits.ts";
 import type { KeyGroupRange } from "../engine/types.ts";
+import { UUID } from "../engine/uuid.ts";
 import type { Command, ParsedOptions } from "./command.ts";
 import { UsageError } from "./_usage_error.ts";
 
-const U64_MAX = 2n ** 64n - 1n;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MS_OF_UNIT: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,

@@ -2,6 +2,7 @@
 import { Decoder } from "cbor-x/index-no-eval";
 import { hasCode, TidemarkError } from "../engine/errors.ts";
 import { scanChangePrefix } from "../engine/format/change_scan.ts";
+import { formatHash } from "../engine/format/hash_text.ts";
 import { CHANGE_BYTES_MAX } from "../engine/limits.ts";
 import type { RestoreTrailer } from "../engine/types.ts";
 import { Xxh64 } from "../../wasm/mod.ts";
@@ -123,7 +124,7 @@ function checkTrailer(
     hash: String(item.end.hash),
     confirmed: Number(item.end.confirmed),
   };
-  const found = hash.toString(16).padStart(16, "0");
+  const found = formatHash(hash);
   if (trailer.count !== count || trailer.hash !== found) {
     throw cut(
       what,

@@ -10,6 +10,9 @@ export const FORMAT_VERSION = 1;
 /** Largest number of an offset, SQN, epoch, run, generation or size. */
 export const COUNT_MAX: number = Number.MAX_SAFE_INTEGER;
 
+/** Largest fingerprint, number of steps or of processed records. */
+export const U64_MAX: bigint = 2n ** 64n - 1n;
+
 /** Key group of metadata. */
 export const META_KEY_GROUP = -1;
 /** Largest key group. */

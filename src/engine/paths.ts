@@ -4,9 +4,9 @@
  */
 import { TidemarkError } from "./errors.ts";
 import { COUNT_MAX, NAME_LENGTH_MAX } from "./limits.ts";
+import { UUID_PATTERN } from "./uuid.ts";
 
 const NAME = /^[A-Za-z0-9_-](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
-const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const COUNT = "[0-9]{20}";
 
 /** The log of a job in one process. */
@@ -120,7 +120,7 @@ export class JobKeys {
 
   parseChangeFile(key: string): ChangeFileName | undefined {
     const match = key.startsWith(this.changelogPrefix)
-      ? new RegExp(`^([^/]+)/(${COUNT})-(${COUNT})-(${UUID})\\.cborseq\\.lz4$`).exec(
+      ? new RegExp(`^([^/]+)/(${COUNT})-(${COUNT})-(${UUID_PATTERN})\\.cborseq\\.lz4$`).exec(
         key.slice(this.changelogPrefix.length),
       )
       : null;
@@ -161,9 +161,9 @@ export class JobKeys {
     const isNamed = (prefix: string, name: string) =>
       key.startsWith(prefix) && new RegExp(`^${name}$`).test(key.slice(prefix.length));
     return this.parseChangeFile(key) !== undefined ||
-      isNamed(this.statesPrefix, `${COUNT}-${UUID}\\.lz4`) ||
-      isNamed(this.checkpointsPrefix, `${UUID}\\.json`) ||
-      isNamed(this.adoptedPrefix, `${COUNT}-${UUID}\\.json`);
+      isNamed(this.statesPrefix, `${COUNT}-${UUID_PATTERN}\\.lz4`) ||
+      isNamed(this.checkpointsPrefix, `${UUID_PATTERN}\\.json`) ||
+      isNamed(this.adoptedPrefix, `${COUNT}-${UUID_PATTERN}\\.json`);
   }
 
   #count(key: string, prefix: string): number | undefined {

@@ -1,11 +1,9 @@
 /** What requests may say: their query, headers and JSON bodies, checked. */
 import * as v from "valibot";
 import type { At, KeyGroupRange } from "../engine/types.ts";
-import { COUNT_MAX, KEY_GROUP_MAX } from "../engine/limits.ts";
+import { COUNT_MAX, KEY_GROUP_MAX, U64_MAX } from "../engine/limits.ts";
+import { UUID } from "../engine/uuid.ts";
 import { RequestError } from "./problem.ts";
-
-const U64_MAX = 2n ** 64n - 1n;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const u64 = v.pipe(
   v.union([

@@ -6,6 +6,7 @@
 import { Xxh64 } from "../../../wasm/mod.ts";
 import { TidemarkError } from "../errors.ts";
 import { scanChanges } from "../format/change_scan.ts";
+import { formatHash } from "../format/hash_text.ts";
 import type {
   ChangeRange,
   RestoredChange,
@@ -76,7 +77,7 @@ export class ChangelogRestore implements RestoreStream {
       outcome = undefined;
       this.#resolveTrailer({
         count,
-        hash: hash.digest().toString(16).padStart(16, "0"),
+        hash: formatHash(hash.digest()),
         confirmed,
       });
     } catch (error) {

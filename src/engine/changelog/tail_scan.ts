@@ -10,6 +10,7 @@ import type { Batch } from "../format/change_file.ts";
 import { ChangeFileScan } from "../format/change_file_reader.ts";
 import { findLaterFrame, laterFrames } from "../format/later_frame.ts";
 import type { TailFrom } from "../format/generation.ts";
+import { parseHash } from "../format/hash_text.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import { endOfManifest } from "./writer_end.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
@@ -313,7 +314,7 @@ class TailScan {
   /** What was taken over is known by the checksum of its last batch index. */
   #isAsAdopted(key: string, { end, indexHash }: Batch): boolean {
     const adopted = this.#adopted.get(key);
-    if (adopted?.length !== end || BigInt(`0x${adopted.indexHash}`) === indexHash) return true;
+    if (adopted?.length !== end || parseHash(adopted.indexHash) === indexHash) return true;
     this.#lose(
       new TidemarkError(
         "corrupt",

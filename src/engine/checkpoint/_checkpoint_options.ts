@@ -1,5 +1,5 @@
 import { TidemarkError } from "../errors.ts";
-import { USER_METADATA_BYTES_MAX } from "../limits.ts";
+import { U64_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
 import type { CheckpointOptions } from "../types.ts";
 
 /** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */
@@ -7,7 +7,7 @@ export function checkU64(what: string, value: bigint): void {
   if (typeof value !== "bigint") {
     throw new TypeError(`Cannot use ${String(value)} as ${what}: wants a bigint`);
   }
-  if (value >= 0n && value < 2n ** 64n) return;
+  if (value >= 0n && value <= U64_MAX) return;
   throw new RangeError(`Cannot use ${value} as ${what}: wants 0 to 2^64 - 1`);
 }
 

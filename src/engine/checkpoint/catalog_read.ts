@@ -11,11 +11,11 @@ import {
   type ObjectReference,
 } from "../format/generation.ts";
 import { decodeManifest, type ManifestBody } from "../format/manifest.ts";
+import { formatHash } from "../format/hash_text.ts";
 import type { JobKeys } from "../paths.ts";
 import type { Reserve } from "./reserve.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import { readOptional, readSmall } from "../storage/derived.ts";
-import { formatHash } from "./_hash.ts";
 import { xxh64 as xxh64Of } from "../../../wasm/mod.ts";
 
 /** Where a job is. */

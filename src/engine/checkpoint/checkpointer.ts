@@ -9,6 +9,7 @@ import { endToManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, Tail, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import { encodeAdopted } from "../format/adopted.ts";
+import type { CheckpointFacts } from "../format/checkpoint_facts.ts";
 import {
   type CatalogEntry,
   checkEntrySize,
@@ -17,6 +18,7 @@ import {
   type TailFrom,
 } from "../format/generation.ts";
 import { encodeManifest, type ManifestBody, type ManifestState } from "../format/manifest.ts";
+import { formatHash } from "../format/hash_text.ts";
 import { CHECKPOINTS_MAX } from "../limits.ts";
 import { formatCount } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
@@ -24,7 +26,6 @@ import type { CheckpointOptions, RetentionPolicy } from "../types.ts";
 import { newUuid } from "../uuid.ts";
 import { VERSION } from "../version.ts";
 import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
-import { formatHash } from "./_hash.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
 import { withReserve } from "./reserve.ts";
@@ -208,9 +209,10 @@ export class Checkpointer {
    */
   checkOptions(given: CheckpointOptions): CheckpointOptions {
     const options = takeCheckpointOptions(given);
-    checkEntrySize(
-      this.#entry(options, { uuid: newUuid(this.#ports), size: Number.MAX_SAFE_INTEGER }),
-    );
+    const facts = this.#facts(options);
+    const size = Number.MAX_SAFE_INTEGER;
+    const key = this.#place.keys.manifest(facts.uuid);
+    checkEntrySize(entryOf(facts, size, { key, size, xxh64: formatHash(0n) }));
     return options;
   }
 
@@ -235,24 +237,20 @@ export class Checkpointer {
     position: CheckpointPosition,
     needs: CheckpointNeeds,
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
-    const { manifest, bytes } = await this.#putNew(() => {
-      const manifest = this.#manifest(newUuid(this.#ports), options, position, needs);
-      return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
+    const { facts, manifest, bytes } = await this.#putNew(() => {
+      const facts = this.#facts(options);
+      const manifest = this.#manifest(facts, options, position, needs);
+      return { key: manifest.key, bytes: encodeManifest(manifest), manifest, facts };
     });
-    const { uuid } = manifest;
     const size = [...manifest.files, ...manifest.states].reduce(
       (sum, { length }) => sum + length,
       bytes.length,
     );
-    const entry: CatalogEntry = {
-      ...this.#entry(options, { uuid, size }),
-      createdAtMs: manifest.createdAtMs,
-      manifest: referenceTo(manifest.key, bytes),
-    };
+    const entry = entryOf(facts, size, referenceTo(manifest.key, bytes));
     await this.#publishAdopted((newest) => ({
       ...newest!,
       reason: "checkpoint",
-      head: uuid,
+      head: facts.uuid,
       tailFrom: position.tailFrom,
       adopted: null,
       checkpoints: [...newest!.checkpoints, entry],
@@ -261,10 +259,10 @@ export class Checkpointer {
     return { entry, manifest };
   }
 
-  #entry(options: CheckpointOptions, { uuid, size }: { uuid: string; size: number }): CatalogEntry {
+  #facts(options: CheckpointOptions): CheckpointFacts {
     const { epoch, run, fingerprint, head } = this.newest;
     return {
-      uuid,
+      uuid: newUuid(this.#ports),
       parent: head,
       fingerprint,
       identifier: options.identifier ?? null,
@@ -273,34 +271,21 @@ export class Checkpointer {
       createdAtMs: this.#ports.clock.nowMs(),
       epoch,
       run,
-      size,
-      manifest: { key: this.#place.keys.manifest(uuid), size, xxh64: formatHash(0n) },
-      pin: null,
-      quarantinedAtMs: null,
     };
   }
 
   #manifest(
-    uuid: string,
-    options: CheckpointOptions,
+    facts: CheckpointFacts,
+    { metadata = null }: CheckpointOptions,
     position: CheckpointPosition,
     { files, states = [] }: CheckpointNeeds,
   ): ManifestBody {
-    const { epoch, run, fingerprint, head } = this.newest;
     const { keys, store } = this.#place;
     return {
-      key: keys.manifest(uuid),
+      key: keys.manifest(facts.uuid),
       store,
       job: keys.job,
-      uuid,
-      parent: head,
-      fingerprint,
-      identifier: options.identifier ?? null,
-      steps: options.steps ?? null,
-      processedRecords: options.processedRecords ?? null,
-      createdAtMs: this.#ports.clock.nowMs(),
-      epoch,
-      run,
+      ...facts,
       tailFrom: position.tailFrom,
       engineVersion: VERSION,
       files: files.map(({ key, name, length, indexHash }) => (
@@ -308,7 +293,7 @@ export class Checkpointer {
       )),
       writers: position.writers.map(endToManifest),
       states: [...states],
-      metadata: options.metadata ?? null,
+      metadata,
     };
   }
 
@@ -372,6 +357,10 @@ function notRelied(key: string, cause: TidemarkError): TidemarkError {
 /** Checks a fingerprint that comes from outside. @throws {TypeError} | {RangeError} */
 export function checkFingerprint(fingerprint: bigint | undefined): void {
   if (fingerprint !== undefined) checkU64("fingerprint", fingerprint);
+}
+
+function entryOf(facts: CheckpointFacts, size: number, manifest: ObjectReference): CatalogEntry {
+  return { ...facts, size, manifest, pin: null, quarantinedAtMs: null };
 }
 
 function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent {

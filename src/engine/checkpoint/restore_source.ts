@@ -5,9 +5,8 @@
 import type { RestoreSource } from "../changelog/restore_plan.ts";
 import { endOfManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
-import type { AdoptedBody } from "../format/adopted.ts";
+import { parseHash } from "../format/hash_text.ts";
 import type { ManifestBody } from "../format/manifest.ts";
-import { TidemarkError } from "../errors.ts";
 import type { JobPlace } from "./catalog_read.ts";
 
 /** What restoring a checkpoint reads. */
@@ -50,19 +49,8 @@ export function writersOfManifest(manifest: ManifestBody): Map<string, WriterEnd
 /** The files that a checkpoint needs. */
 export function filesOfManifest(manifest: ManifestBody): NeededFile[] {
   return manifest.files.map(({ key, log, epoch, number, uuid, length, indexHash }) => (
-    { key, name: { log, epoch, number, uuid }, length, indexHash: BigInt(`0x${indexHash}`) }
+    { key, name: { log, epoch, number, uuid }, length, indexHash: parseHash(indexHash) }
   ));
-}
-
-/** The files that a recovery took over. */
-export function filesOfAdopted(place: JobPlace, adopted: AdoptedBody): NeededFile[] {
-  return adopted.files.map(({ key, length, indexHash }) => {
-    const name = place.keys.parseChangeFile(key);
-    if (name !== undefined) return { key, name, length, indexHash: BigInt(`0x${indexHash}`) };
-    throw new TidemarkError("corrupt", `Cannot use ${adopted.key}: ${key} is no change file`, {
-      details: { key: adopted.key, found: key },
-    });
-  });
 }
 
 /** Every file of several lists once, up to the greatest length. */

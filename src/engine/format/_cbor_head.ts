@@ -1,5 +1,6 @@
 /**
- * The head of one CBOR item, in any valid encoding: the cold path, where the hot scan stopped.
+ * The head of one CBOR item: how long it is in preferred encoding, and what it says in any valid one (the cold path,
+ * where the hot scan stopped).
  * @module
  */
 
@@ -39,6 +40,14 @@ export interface CborHead {
   readonly preferred: boolean;
   /** Where the head ends. */
   readonly end: number;
+}
+
+/** How many bytes a head takes in preferred encoding; that of -1 is as long as that of 0. */
+export function headBytes(value: number): number {
+  if (value < 24) return 1;
+  if (value < 0x100) return 2;
+  if (value < 0x10000) return 3;
+  return value < 0x100000000 ? 5 : 9;
 }
 
 /** What a head is, for messages. */

@@ -60,44 +60,46 @@ export function encodeHeader(header: ChangeFileHeader): SealedFrame {
  */
 export function decodeHeader(frame: Uint8Array): HeaderFrame {
   const { fields, hash } = openHeader(frame, KIND, FIELDS);
-  const header: ChangeFileHeader = {
+  const predecessors = wantArray("predecessors", fields.predecessors).map(fieldsOfPredecessor);
+  const header = checkHeader({ ...fields, predecessors });
+  return { header, length: frame.length, hash };
+}
+
+type Unchecked<Checked> = { readonly [Field in keyof Checked]: unknown };
+
+function fieldsOfPredecessor(value: unknown): Unchecked<Predecessor> {
+  const [number, uuid, syncedLength] = wantArray("predecessor", value, 3);
+  return { number, uuid, syncedLength };
+}
+
+/** Checks types, ranges and what must agree; answers the header and nothing else. */
+function checkHeader(
+  fields: Omit<Unchecked<ChangeFileHeader>, "predecessors"> & {
+    readonly predecessors: readonly Unchecked<Predecessor>[];
+  },
+): ChangeFileHeader {
+  const number = wantCount("number", fields.number);
+  return {
     store: wantUuid("store", fields.store),
     job: wantName("job", fields.job),
     log: wantName("log", fields.log),
     epoch: wantCount("epoch", fields.epoch),
     run: wantCount("run", fields.run),
-    number: wantCount("number", fields.number),
+    number,
     uuid: wantUuid("uuid", fields.uuid),
     createdAtMs: wantCount("creation time", fields.createdAtMs),
-    predecessors: wantArray("predecessors", fields.predecessors).map(decodePredecessor),
-  };
-  checkHeader(header);
-  return { header, length: frame.length, hash };
-}
-
-function decodePredecessor(value: unknown): Predecessor {
-  const [number, uuid, syncedLength] = wantArray("predecessor", value, 3);
-  return {
-    number: wantCount("predecessor's number", number),
-    uuid: wantUuid("predecessor's uuid", uuid),
-    syncedLength: wantCount("predecessor's synced length", syncedLength),
+    predecessors: fields.predecessors.map((predecessor) => checkPredecessor(predecessor, number)),
   };
 }
 
-function checkHeader(header: ChangeFileHeader): void {
-  wantUuid("store", header.store);
-  wantName("job", header.job);
-  wantName("log", header.log);
-  wantCount("epoch", header.epoch);
-  wantCount("run", header.run);
-  wantCount("number", header.number);
-  wantUuid("uuid", header.uuid);
-  wantCount("creation time", header.createdAtMs);
-  for (const { number, uuid, syncedLength } of header.predecessors) {
-    wantUuid("predecessor's uuid", uuid);
-    wantCount("predecessor's synced length", syncedLength);
-    if (wantCount("predecessor's number", number) >= header.number) {
-      throw new Malformed(`its number is ${header.number}, its predecessor's is ${number}`);
-    }
+function checkPredecessor(fields: Unchecked<Predecessor>, successor: number): Predecessor {
+  const number = wantCount("predecessor's number", fields.number);
+  if (number >= successor) {
+    throw new Malformed(`its number is ${successor}, its predecessor's is ${number}`);
   }
+  return {
+    number,
+    uuid: wantUuid("predecessor's uuid", fields.uuid),
+    syncedLength: wantCount("predecessor's synced length", fields.syncedLength),
+  };
 }

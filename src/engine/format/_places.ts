@@ -43,11 +43,11 @@ export function keyGroupAt(bytes: Uint8Array, at: number): number {
 
 /** Where the data of the change that begins at `at` begins. */
 export function dataStartAt(bytes: Uint8Array, at: number): number {
-  const length = at + 1 + headBytes(bytes[at + 1]);
-  return length + headBytes(bytes[length]);
+  const length = at + 1 + headLength(bytes[at + 1]);
+  return length + headLength(bytes[length]);
 }
 
-function headBytes(first: number): number {
+function headLength(first: number): number {
   const short = first & 0x1f;
   return short < 24 ? 1 : 1 + (1 << (short - 24));
 }

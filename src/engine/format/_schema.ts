@@ -1,11 +1,12 @@
 import * as v from "valibot";
 import { TidemarkError } from "../errors.ts";
-import { COUNT_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
+import { COUNT_MAX, KEY_GROUP_MAX, META_KEY_GROUP, U64_MAX } from "../limits.ts";
+import { UUID } from "../uuid.ts";
 
 /** A whole number from 0 to 2^53 - 1. */
 export const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX));
 /** A uuid in its usual form. */
-export const uuid = v.pipe(v.string(), v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/));
+export const uuid = v.pipe(v.string(), v.regex(UUID));
 /** A checksum: 16 hex digits. */
 export const hash = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/));
 /** A range of key groups, both ends included. */
@@ -19,7 +20,7 @@ export const u64 = v.pipe(
   v.string(),
   v.regex(/^(0|[1-9][0-9]{0,19})$/),
   v.transform((digits) => BigInt(digits)),
-  v.check((value) => value < 2n ** 64n, "wants a u64"),
+  v.check((value) => value <= U64_MAX, "wants a u64"),
 );
 
 function keyGroup() {

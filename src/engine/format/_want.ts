@@ -1,10 +1,9 @@
 /** Checks of single values that were decoded, or are to be encoded. @module */
 import { checkName } from "../paths.ts";
-import { COUNT_MAX } from "../limits.ts";
+import { COUNT_MAX, U64_MAX } from "../limits.ts";
 import { hasCode } from "../errors.ts";
+import { UUID } from "../uuid.ts";
 import { Malformed } from "./_malformed.ts";
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** A whole number from 0 to 2^53 - 1; a larger one comes as a bigint. */
 export function wantCount(what: string, value: unknown): number {
@@ -32,7 +31,7 @@ export function wantWithin(
 
 /** A hash: any u64. */
 export function wantHash(what: string, value: unknown): bigint {
-  if (typeof value === "bigint" && value >= 0n && value < 1n << 64n) return value;
+  if (typeof value === "bigint" && value >= 0n && value <= U64_MAX) return value;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
   throw new Malformed(`its ${what} is ${show(value)}, wants an XXH64`);
 }

@@ -5,6 +5,7 @@
  */
 import { CHANGE_BYTES_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
 import { TidemarkError } from "../errors.ts";
+import { headBytes } from "./_cbor_head.ts";
 
 /** First byte of a change: an array of two. */
 export const ARRAY_OF_TWO = 0x82;
@@ -12,16 +13,8 @@ export const ARRAY_OF_TWO = 0x82;
 export const MINUS_ONE = 0x20;
 /** Fewest bytes of an encoded change: an array head, a key group, an empty byte string. */
 export const ENCODED_CHANGE_BYTES_MIN = 3;
-/** Most bytes of an encoded change that are not its data. */
-export const CHANGE_HEAD_BYTES_MAX = 11;
 
 const COPY_LOOP_BYTES_MAX = 24;
-
-function headBytes(value: number): number {
-  if (value < 24) return 1;
-  if (value < 0x100) return 2;
-  return value < 0x10000 ? 3 : 5;
-}
 
 /**
  * How many bytes the encoded change has.

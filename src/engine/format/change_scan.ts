@@ -107,16 +107,7 @@ export function scanChangePrefix(bytes: Uint8Array, options: ScanOptions = {}): 
   return new ChangeScan(bytes, summarize(bytes, options, places), places);
 }
 
-/**
- * Counts the whole changes at the front of the bytes, as {@link scanChangePrefix}, but keeps no places.
- *
- * @throws {TidemarkError} `corrupt` for anything that can't be the beginning of a change.
- */
-export function countChanges(bytes: Uint8Array, options: ScanOptions = {}): Summary {
-  return summarize(bytes, options);
-}
-
-function summarize(bytes: Uint8Array, options: ScanOptions, places?: Places): Summary {
+function summarize(bytes: Uint8Array, options: ScanOptions, places: Places): Summary {
   const { from = 0, to = bytes.length } = options;
   if (!(from >= 0 && from <= to && to <= bytes.length && to <= 0xffffffff)) {
     throw new RangeError(`Cannot scan bytes ${from} to ${to} of ${bytes.length}`);

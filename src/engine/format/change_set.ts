@@ -5,6 +5,7 @@
  */
 import { KEY_GROUP_MAX, META_KEY_GROUP } from "../limits.ts";
 import type { KeyGroupRange } from "../types.ts";
+import { headBytes } from "./_cbor_head.ts";
 import { Malformed } from "./_malformed.ts";
 import { wantCount, wantName, wantWithin } from "./_want.ts";
 
@@ -140,13 +141,6 @@ export function checkSetFacts(set: ChangeSetFacts): void {
   if (set.count === 0 || set.byteLength < set.count * 3) {
     throw new Malformed(`${set.count} changes do not fit ${set.byteLength} bytes`);
   }
-}
-
-function headBytes(value: number): number {
-  if (value < 24) return 1;
-  if (value < 0x100) return 2;
-  if (value < 0x10000) return 3;
-  return value < 0x100000000 ? 5 : 9;
 }
 
 function writeHead(target: Uint8Array, at: number, major: number, value: number): number {

@@ -9,6 +9,7 @@
 import { xxh64 } from "../../../wasm/mod.ts";
 import { TidemarkError } from "../errors.ts";
 import { FACT_BYTES_MAX, FORMAT_VERSION } from "../limits.ts";
+import { formatHash } from "./hash_text.ts";
 
 const ENVELOPE_BYTES_MAX = 256;
 const ENVELOPE =
@@ -32,7 +33,7 @@ export function encodeFact(kind: string, body: unknown): Uint8Array {
   const content = encoder.encode(`${json}\n`);
   const front =
     `{"kind":"${kind}","version":${FORMAT_VERSION},"length":${content.length},"xxh64":"`;
-  const hash = hex(xxh64(encoder.encode(front), content));
+  const hash = formatHash(xxh64(encoder.encode(front), content));
   const envelope = `${front}${hash}"}\n`;
   if (!ENVELOPE.test(envelope)) throw new TypeError(`Cannot encode a fact of kind "${kind}"`);
   const bytes = new Uint8Array(envelope.length + content.length);
@@ -73,7 +74,7 @@ export function decodeFact(kind: string, key: string, bytes: Uint8Array): unknow
   if (content.length !== Number(length)) {
     throw corrupt(place, `its body has ${content.length} bytes, its first line says ${length}`);
   }
-  const foundHash = hex(xxh64(bytes.subarray(0, front.length), content));
+  const foundHash = formatHash(xxh64(bytes.subarray(0, front.length), content));
   if (foundHash !== wantedHash) {
     throw corrupt(place, `its XXH64 is ${foundHash}, its first line says ${wantedHash}`);
   }
@@ -113,8 +114,4 @@ function tooNew(kind: string, key: string, version: number): TidemarkError {
       `this program knows up to ${FORMAT_VERSION}; use a newer program`,
     { details: { key, found: version, wanted: FORMAT_VERSION } },
   );
-}
-
-function hex(hash: bigint): string {
-  return hash.toString(16).padStart(16, "0");
 }

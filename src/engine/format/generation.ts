@@ -3,20 +3,13 @@ import * as v from "valibot";
 import { TidemarkError } from "../errors.ts";
 import { CATALOG_ENTRY_BYTES_MAX, CHECKPOINTS_MAX } from "../limits.ts";
 import { checkIdentity, checkReadable, count, hash, parseFact, u64, uuid } from "./_schema.ts";
+import { CHECKPOINT_FACTS, checkpointToJson } from "./checkpoint_facts.ts";
 import { decodeFact, encodeFact } from "./fact.ts";
 
 const OBJECT = v.strictObject({ key: v.string(), size: count, xxh64: hash });
 
 const ENTRY = v.strictObject({
-  uuid,
-  parent: v.nullable(uuid),
-  fingerprint: u64,
-  identifier: v.nullable(v.string()),
-  steps: v.nullable(u64),
-  processedRecords: v.nullable(u64),
-  createdAtMs: count,
-  epoch: count,
-  run: count,
+  ...CHECKPOINT_FACTS,
   /** Bytes of the objects that the checkpoint needs. */
   size: count,
   manifest: OBJECT,
@@ -69,22 +62,13 @@ export type TailFrom = GenerationBody["tailFrom"];
 
 const KIND = "catalog";
 
-function entryToJson(entry: CatalogEntry): unknown {
-  return {
-    ...entry,
-    fingerprint: String(entry.fingerprint),
-    steps: entry.steps === null ? null : String(entry.steps),
-    processedRecords: entry.processedRecords === null ? null : String(entry.processedRecords),
-  };
-}
-
 /**
  * Checks that an entry fits the catalog, before anything is written for it.
  *
  * @throws {TidemarkError} `invalid-request`
  */
 export function checkEntrySize(entry: CatalogEntry): void {
-  const size = new TextEncoder().encode(JSON.stringify(entryToJson(entry))).length;
+  const size = new TextEncoder().encode(JSON.stringify(checkpointToJson(entry))).length;
   if (size > CATALOG_ENTRY_BYTES_MAX) {
     throw new TidemarkError(
       "invalid-request",
@@ -99,7 +83,7 @@ const readable = new WeakSet<CatalogEntry>();
 
 /** Writes a generation. @throws {TidemarkError} `internal` for one that could not be read again. */
 export function encodeGeneration(body: GenerationBody): Uint8Array {
-  const checkpoints = body.checkpoints.map(entryToJson);
+  const checkpoints = body.checkpoints.map((entry) => checkpointToJson(entry));
   const json = { ...body, fingerprint: String(body.fingerprint), checkpoints };
   const unknown = checkpoints.filter((_, i) => !readable.has(body.checkpoints[i]));
   checkReadable(SCHEMA, body.key, { ...json, checkpoints: unknown });

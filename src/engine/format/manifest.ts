@@ -7,9 +7,9 @@ import {
   hash,
   keyGroups,
   parseFact,
-  u64,
   uuid,
 } from "./_schema.ts";
+import { CHECKPOINT_FACTS, checkpointToJson } from "./checkpoint_facts.ts";
 import { decodeFact, encodeFact } from "./fact.ts";
 
 const FILE = v.strictObject({
@@ -63,15 +63,7 @@ const SCHEMA = v.strictObject({
   key: v.string(),
   store: uuid,
   job: v.string(),
-  uuid,
-  parent: v.nullable(uuid),
-  fingerprint: u64,
-  identifier: v.nullable(v.string()),
-  steps: v.nullable(u64),
-  processedRecords: v.nullable(u64),
-  createdAtMs: count,
-  epoch: count,
-  run: count,
+  ...CHECKPOINT_FACTS,
   /** Where the tail goes on from the checkpoint. @default not known: older manifests lack it */
   tailFrom: v.optional(v.strictObject({ epoch: count, number: count })),
   engineVersion: v.string(),
@@ -84,8 +76,6 @@ const SCHEMA = v.strictObject({
 
 /** What a manifest says. */
 export type ManifestBody = v.InferOutput<typeof SCHEMA>;
-/** A change file that a checkpoint needs. */
-export type ManifestFile = v.InferOutput<typeof FILE>;
 /** A state object that a checkpoint needs. */
 export type ManifestState = v.InferOutput<typeof STATE>;
 /** Where a writer stands in a checkpoint. */
@@ -102,12 +92,7 @@ export function keysNeededBy(
 
 /** Writes a manifest. @throws {TidemarkError} `internal` for one that could not be read again. */
 export function encodeManifest(body: ManifestBody): Uint8Array {
-  const json = {
-    ...body,
-    fingerprint: String(body.fingerprint),
-    steps: body.steps === null ? null : String(body.steps),
-    processedRecords: body.processedRecords === null ? null : String(body.processedRecords),
-  };
+  const json = checkpointToJson(body);
   // Files, writers and states are not a caller's words, and there may be ten thousands of them.
   checkReadable(SCHEMA, body.key, { ...json, files: [], writers: [], states: [] });
   return encodeFact(KIND, json);

@@ -103,6 +103,19 @@ export class OpenStore implements Store {
     return this.#backend.location;
   }
 
+  async check(): Promise<void> {
+    this.#checkOpen();
+    const marker = await readMarker(this.#backend);
+    if (marker?.store === this.id) return;
+    throw new TidemarkError(
+      "store-not-found",
+      `Cannot find store ${this.id} in ${this.location} any more: ${
+        marker === undefined ? `there is no ${MARKER_KEY}` : `store ${marker.store} is there now`
+      }; nothing more is stored until it is back`,
+      { details: { location: this.location, found: marker?.store } },
+    );
+  }
+
   async jobs(): Promise<string[]> {
     this.#checkOpen();
     const found = new Set<string>();

@@ -2,7 +2,7 @@
 import { EXPOSITION_MEDIA_TYPE } from "./_exposition.ts";
 import type { Route, RouteRequest } from "./_route.ts";
 import { jsonResponse } from "./json.ts";
-import { RequestError } from "./problem.ts";
+import { asTidemarkError, RequestError } from "./problem.ts";
 
 /** Routes for whoever watches the process. */
 export const HEALTH_ROUTES: readonly Route[] = [
@@ -11,9 +11,16 @@ export const HEALTH_ROUTES: readonly Route[] = [
   { method: "GET", path: "/metrics", handle: metrics },
 ];
 
-function readiness(request: RouteRequest): Response {
+async function readiness(request: RouteRequest): Promise<Response> {
   const { store, isDraining } = request.services;
-  if (isDraining()) return jsonResponse({ status: "closing" }, 503, { "retry-after": "1" });
+  const retry = { "retry-after": "1" };
+  if (isDraining()) return jsonResponse({ status: "closing" }, 503, retry);
+  try {
+    await store.check();
+  } catch (error) {
+    const { code, message: reason } = asTidemarkError(error);
+    return jsonResponse({ status: "unavailable", store: store.id, code, reason }, 503, retry);
+  }
   return jsonResponse({ status: "ready", store: store.id });
 }
 

@@ -72,6 +72,27 @@ describe("OpenStore.open", () => {
     }
   });
 
+  test("tells whether its marker is still there, and its own", async () => {
+    const objects = newMemory();
+    const { store, backend } = await openEngine(objects);
+    await store.check();
+    const marker = await objects.get(MARKER_KEY);
+    await objects.delete(MARKER_KEY);
+    const gone = await rejectsWith(store.check(), "store-not-found");
+    assert.match(gone.message, /there is no TIDEMARK; nothing more is stored until it is back$/);
+    const { store: other } = await openEngine(objects);
+    const error = await rejectsWith(store.check(), "store-not-found");
+    assert.equal(error.details.found, other.id);
+    await objects.put(MARKER_KEY, marker.slice(0, -4));
+    await rejectsWith(store.check(), "corrupt");
+    backend.fail({ kind: "get" });
+    await rejectsWith(store.check(), "storage-unavailable");
+    await objects.put(MARKER_KEY, marker);
+    await store.check();
+    await store.close();
+    await rejectsWith(store.check(), "closed");
+  });
+
   test("removes what dead processes left beside the marker, after an hour", async () => {
     const disk = new ForgettingDisk({ folders: ["/disk/store"] });
     const left = "/disk/store/.tmp-none-01b8dac5-b400-7196-9db6-8891dba957b8";

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { rename, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import type { JobOptions } from "../../src/engine/types.ts";
 import { createApp } from "../../src/http/mod.ts";
-import { withApp, withJob } from "./_app.ts";
+import { openStore } from "../../src/runtime/open_store.ts";
+import { temporaryFolder } from "../runtime/temporary_folder.ts";
+import { TestApp, withApp, withJob } from "./_app.ts";
 import { jobWith, storeWith } from "./_failing_store.ts";
 
 const NDJSON = "application/x-ndjson";
@@ -17,6 +21,26 @@ describe("createApp", () => {
       assert.deepEqual(ready.json, { status: "ready", store: app.store.id });
       assert.equal((await app.ask("HEAD", "/healthz")).status, 200);
     }));
+
+  test("is not ready while its store is not where it was", async () => {
+    await using folder = await temporaryFolder();
+    const [path, elsewhere] = [join(folder.path, "store"), join(folder.path, "elsewhere")];
+    await using store = await openStore(path);
+    const app = new TestApp(store, createApp(store));
+    assert.equal((await app.ask("GET", "/readyz")).status, 200);
+    await rename(path, elsewhere);
+    const gone = await app.ask("GET", "/readyz");
+    assert.deepEqual([gone.status, gone.headers.get("retry-after")], [503, "1"]);
+    assert.deepEqual([gone.json.status, gone.json.code], ["unavailable", "store-not-found"]);
+    assert.match(gone.json.reason, /store/);
+    await (await openStore(path)).close();
+    const other = await app.ask("GET", "/readyz");
+    assert.deepEqual([other.status, other.json.code], [503, "store-not-found"]);
+    assert.equal((await app.ask("GET", "/healthz")).status, 200);
+    await rm(path, { recursive: true });
+    await rename(elsewhere, path);
+    assert.equal((await app.ask("GET", "/readyz")).status, 200);
+  });
 
   test("refuses requests while it closes, and says so to who asks", () =>
     withApp(async (app) => {

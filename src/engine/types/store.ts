@@ -21,6 +21,13 @@ export interface Store extends AsyncDisposable {
   /** Whether this open made the store. */
   readonly isNew: boolean;
   /**
+   * Looks whether the store is still where it was opened: reads its marker, and nothing else.
+   *
+   * @throws {TidemarkError} `store-not-found` when its marker is gone, or that of another store; `corrupt` when it
+   * can't be read; `closed`, `storage-unavailable`, `storage-denied`
+   */
+  check(): Promise<void>;
+  /**
    * Lists the jobs in it.
    *
    * @returns Their names, sorted.

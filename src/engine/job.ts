@@ -3,6 +3,7 @@
  * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
  * @module
  */
+import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
 import { orAborted } from "./_or_aborted.ts";
 import { readFileSets } from "./changelog/file_sets.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
@@ -480,26 +481,6 @@ export class OwnedJob implements Job {
   }
 }
 
-function jobIsClosed(job: string): TidemarkError {
-  return new TidemarkError("closed", `Job ${job} is closed: open it again`, { details: { job } });
-}
-
 function isUndecided(error: unknown): boolean {
   return error instanceof TidemarkError && error.outcome === "unknown";
-}
-
-function runIsOver(job: string, run: number): TidemarkError {
-  return new TidemarkError(
-    "fenced",
-    `Run ${run} of job ${job} is over: the job was resumed; take its writers again`,
-    { outcome: "unknown", details: { job, run } },
-  );
-}
-
-function resumeFailed(job: string, cause: unknown): TidemarkError {
-  return new TidemarkError(
-    "closed",
-    `Job ${job} is closed, since a resume failed half-way: open it again`,
-    { outcome: "unknown", details: { job }, cause },
-  );
 }

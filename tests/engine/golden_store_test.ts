@@ -104,4 +104,37 @@ describe("the golden store of version 1", () => {
     await second.close();
     assert.equal(await readFile(`${folder.path}/${PRIVATE_KEY}`, "utf8"), "the pipeline's own\n");
   });
+
+  test("is collected and verified by its owner, before and after a checkpoint of its own", async () => {
+    await using folder = await goldenCopy();
+    const { job, close } = await openOwned(folder.path);
+    const uuids = await uuidsOf(job);
+    const plan = await job.collect({ quarantineMs: 0, dryRun: true });
+    assert.deepEqual([plan.removed, plan.quarantined], [[], []]);
+    const manifests = Object.values(uuids).map((uuid) => `jobs/${JOB}/checkpoints/${uuid}.json`);
+    for (const key of manifests) {
+      assert.equal(plan.objects.find((object) => object.key === key)?.action, "keep", key);
+    }
+    await job.collect({ quarantineMs: 0 });
+    await checkCheckpoints(job);
+    for (const level of ["quick", "full"] as const) {
+      assert.deepEqual((await job.verify({ level })).problems, [], level);
+    }
+    const { checkpoints } = await job.usage();
+    assert.ok(
+      checkpoints.length === 3 && checkpoints.every(({ exclusiveBytes }) => exclusiveBytes > 0),
+    );
+
+    await appendDurably(job, "left", "a4");
+    const { uuid, parent } = await job.checkpoint({ identifier: "four" });
+    assert.equal(parent, uuids.three);
+    await job.setRetention({ minCount: 1 });
+    const { removed } = await job.collect({ quarantineMs: 0 });
+    assert.deepEqual(removed, [uuids.one, uuids.three]);
+    assert.deepEqual(await contentAt(job, uuids.two), CONTENT.two, "it is pinned");
+    const left = { from: 0, changes: ["a0", "a1", "a2", "a3", "a4"] };
+    assert.deepEqual(await contentAt(job, uuid), { ...CONTENT.tail, left });
+    assert.deepEqual((await job.verify()).problems, []);
+    await close();
+  });
 });

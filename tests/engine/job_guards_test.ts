@@ -53,6 +53,7 @@ describe("an owner that was overtaken more than the kept generations ago", () =>
     pin: (job, uuid) => job.pin(uuid),
     unpin: (job, uuid) => job.pin(uuid),
     setRetention: (job) => job.setRetention({ minCount: 9 }),
+    "a policy that it has": (job) => job.setRetention(job.retention),
     checkpoint: (job) => job.checkpoint(),
     resume: (job) => job.resume(),
   };

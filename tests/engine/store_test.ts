@@ -221,6 +221,15 @@ describe("Store.job", () => {
     assert.equal((await store.job(JOB)).epoch, 1);
   });
 
+  test("lets go of its lock when an open fails, so that others can try", async () => {
+    const disk = new ForgettingDisk();
+    const { store, backend } = await openEngine(posixOn(disk));
+    backend.fail({ kind: "putIfAbsent", key: /\/owners\// });
+    await rejectsWith(store.job(JOB), "storage-unavailable");
+    const { job } = await openJobOn(posixOn(disk));
+    assert.deepEqual(job.recovery.warnings, []);
+  });
+
   test("makes no job when it is told not to", async () => {
     const { store, backend } = await openEngine();
     const error = await rejectsWith(store.job(JOB, { create: false }), "job-not-found");

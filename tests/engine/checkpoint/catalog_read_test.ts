@@ -3,8 +3,9 @@ import { describe, test } from "node:test";
 import { Catalog } from "../../../src/engine/checkpoint/catalog.ts";
 import { readAdopted, readNewestGeneration } from "../../../src/engine/checkpoint/catalog_read.ts";
 import { encodeAdopted } from "../../../src/engine/format/adopted.ts";
+import { encodeGeneration } from "../../../src/engine/format/generation.ts";
 import { xxh64 } from "../../../wasm/mod.ts";
-import { flip, GENERATION, keysBelow, rejectsWith, rewrite } from "../_engine.ts";
+import { flip, GENERATION, JOB, keysBelow, rejectsWith, rewrite } from "../_engine.ts";
 import { contentOf, newPlace, type PlaceBench } from "./_place.ts";
 
 const UUID = "01890a5d-ac96-774b-bcce-b302099a8057";
@@ -69,6 +70,17 @@ describe("readNewestGeneration", () => {
     const other = newPlace(9);
     await other.backend.put(other.keys.generation(1), bytes);
     await rejectsWith(readNewestGeneration(other.place), "catalog-lost");
+  });
+
+  test("refuses a generation that stands under another number than it says", async () => {
+    const bench = newPlace();
+    const content = { ...contentOf(1), store: bench.place.store, job: JOB, createdAtMs: 1 };
+    const key = bench.keys.generation(5);
+    const body = { ...content, key, number: 4, writeId: UUID };
+    await bench.backend.put(key, encodeGeneration(body));
+    await rejectsWith(readNewestGeneration(bench.place), "catalog-lost");
+    await bench.backend.put(key, encodeGeneration({ ...body, number: 5 }));
+    assert.equal((await readNewestGeneration(bench.place))?.number, 5);
   });
 
   test("lists again when what it listed is gone by the time that it reads", async () => {

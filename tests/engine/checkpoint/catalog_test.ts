@@ -234,6 +234,21 @@ describe("Catalog beside another", () => {
     assert.equal((await readNewestGeneration(bench.place))?.epoch, 2);
   });
 
+  test("does not take for the newest what it published when the job has another owner by then", async () => {
+    const bench = newPlace();
+    const catalog = catalogOf(bench);
+    await publish(catalog, 1);
+    const { newest } = catalog;
+    const fenced = new TidemarkError("fenced", "made by a test", { outcome: "unknown" });
+    catalog.publishAs({
+      check: () => {
+        throw fenced;
+      },
+    });
+    await rejectsWith(publish(catalog, 2), "fenced");
+    assert.equal(catalog.newest, newest);
+  });
+
   test("does not take another's body for its own when its own answer is lost", async () => {
     const bench = newPlace();
     const [old, young] = [catalogOf(bench), catalogOf(bench)];

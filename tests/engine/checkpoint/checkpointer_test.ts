@@ -96,6 +96,16 @@ describe("Checkpointer.publishRecovered", () => {
     assert.deepEqual(writers, [end(1, 1)]);
   });
 
+  test("moves the begin of the tail to the own epoch, whatever the one before said", async () => {
+    const { checkpointer, place } = await newBench();
+    await checkpointer.commit({}, POSITION, { files: [] });
+    await checkpointer.fence(2, undefined);
+    await checkpointer.publishRecovered(await tailOf(0), []);
+    const { tailFrom, head } = (await readNewestGeneration(place))!;
+    assert.deepEqual(tailFrom, { epoch: 2, number: 0 });
+    assert.notEqual(head, null);
+  });
+
   test("writes no object when there was nothing to adopt", async () => {
     const { checkpointer, backend, keys } = await newBench();
     const { adopted } = await checkpointer.publishRecovered(await tailOf(0), []);
@@ -214,6 +224,15 @@ describe("Checkpointer.commit", () => {
     assert.equal(entry.manifest.key, manifests[1]);
     assert.equal(entry.manifest.key, keys.manifest(entry.uuid));
     assert.equal((await readManifest(place, entry.manifest)).uuid, entry.uuid);
+  });
+
+  test("does not take what stands under a manifest's name for its own", async () => {
+    const { checkpointer, backend } = await newBench();
+    const put = backend.putIfAbsent.bind(backend);
+    backend.putIfAbsent = (key, ...more) =>
+      MANIFEST.test(key) ? Promise.resolve("exists") : put(key, ...more);
+    await rejectsWith(checkpointer.commit({}, POSITION, { files: [] }), "object-exists");
+    assert.deepEqual(checkpointer.newest.checkpoints, []);
   });
 
   test("says that no checkpoint was made when no manifest is known to be there", async () => {

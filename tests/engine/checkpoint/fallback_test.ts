@@ -97,6 +97,22 @@ describe("a job that can't be recovered", () => {
     assert.deepEqual((await restore(next, { at: "tail" })).changes, { w: ["one", "two", "three"] });
   });
 
+  test("gives nothing up because the storage does not answer", async () => {
+    const { store, job, backend } = await twoCheckpoints();
+    await appendDurably(job, "w", "tail");
+    await store.close();
+    for (const key of [/\/checkpoints\//, /\/changelog\//]) {
+      const { store: again, backend: failing } = await openEngine(backend);
+      failing.fail({ kind: "get", key, times: 100 });
+      await rejectsWith(again.job(JOB, { fallback: true }), "storage-unavailable");
+      failing.mend();
+      const opened = await again.job(JOB, { fallback: true });
+      const { changes } = await restore(opened, { at: "tail" });
+      assert.deepEqual(changes, { w: ["one", "two", "tail"] });
+      await again.close();
+    }
+  });
+
   test("is not opened when nothing is whole", async () => {
     const { store, backend, older, newer } = await twoCheckpoints();
     await store.close();

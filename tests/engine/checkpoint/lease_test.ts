@@ -16,14 +16,41 @@ import {
   restoreWriter,
   Surroundings,
   throwsWith,
+  turn,
 } from "../_engine.ts";
 
 const AT_ONCE = { quarantineMs: 0 };
 const STORE = "01b8dac5-b400-7705-b1c1-c62ebd22e0b2";
+/** As the lease has them. */
+const RENEWAL_MS = 20_000;
+const MARGIN_MS = 10_000;
 const CHECKPOINT = "01b8dac5-b400-7705-b1c1-c62ebd22e0b3";
 
 function placeFor(clock: ManualClock) {
   return { backend: new MemoryBackend({ clock }), keys: new JobKeys(JOB), store: STORE };
+}
+
+/** A place whose writes wait while the switch is on; `release` lets go those that wait. */
+function holding(clock: ManualClock) {
+  const place = placeFor(clock);
+  const put = place.backend.put.bind(place.backend);
+  let waiting: (() => Promise<void>)[] = [];
+  const held = {
+    isOn: false,
+    async release(): Promise<void> {
+      const all = waiting;
+      waiting = [];
+      for (const one of all) await one();
+      await turn();
+    },
+  };
+  place.backend.put = (...args) => {
+    if (!held.isOn) return put(...args);
+    return new Promise<void>((resolve, reject) => {
+      waiting.push(() => put(...args).then(resolve, reject));
+    });
+  };
+  return { place, held };
 }
 
 /** Objects whose times and whose processes follow one clock. */
@@ -52,6 +79,49 @@ describe("Lease", () => {
     await lease!.close();
     await lease!.close();
     assert.equal((await readLeases(place, ports.clock.nowMs())).checkpoints.size, 0);
+    assert.equal(ports.clock.pendingCount, 0);
+  });
+
+  test("holds for all of its time, and for no more", async () => {
+    const ports = new Surroundings();
+    const place = placeFor(ports.clock);
+    await Lease.take(place, ports, { checkpoint: CHECKPOINT, isTail: false });
+    const takenMs = ports.clock.nowMs();
+    assert.equal((await readLeases(place, takenMs + LEASE_MS)).checkpoints.size, 1);
+    assert.equal((await readLeases(place, takenMs + LEASE_MS + 1)).checkpoints.size, 0);
+    assert.deepEqual(await keysBelow(place.backend), []);
+  });
+
+  test("counts from before its renewal was written, as its owner counts from the file's time", async () => {
+    const ports = new Surroundings();
+    const { place, held } = holding(ports.clock);
+    const lease = await Lease.take(place, ports, { checkpoint: CHECKPOINT, isTail: false });
+    held.isOn = true;
+    await ports.clock.advance(RENEWAL_MS);
+    await ports.clock.advance(RENEWAL_MS);
+    held.isOn = false;
+    await held.release();
+    held.isOn = true;
+    await ports.clock.advance(LEASE_MS - MARGIN_MS - RENEWAL_MS);
+    lease!.check();
+    await ports.clock.advance(1);
+    throwsWith(() => lease!.check(), "snapshot-expired");
+    held.isOn = false;
+    await held.release();
+    await lease!.close();
+  });
+
+  test("is gone after its close, though a renewal was under way", async () => {
+    const ports = new Surroundings();
+    const { place, held } = holding(ports.clock);
+    const lease = await Lease.take(place, ports, { checkpoint: CHECKPOINT, isTail: false });
+    held.isOn = true;
+    await ports.clock.advance(RENEWAL_MS);
+    const closing = lease!.close();
+    held.isOn = false;
+    await held.release();
+    await closing;
+    assert.deepEqual(await keysBelow(place.backend), []);
     assert.equal(ports.clock.pendingCount, 0);
   });
 

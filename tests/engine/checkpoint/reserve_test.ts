@@ -25,6 +25,9 @@ describe("Reserve", () => {
     assert.equal(await backend.head(RESERVE), undefined);
     await reserve.ensure();
     assert.equal((await backend.head(RESERVE))?.size, 100);
+    const writes = backend.keysOf("put").length;
+    await reserve.ensure();
+    assert.equal(backend.keysOf("put").length, writes, "one that is there is left alone");
   });
 
   test("takes its room on a file system that compresses, too", async () => {

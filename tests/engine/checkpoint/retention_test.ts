@@ -104,6 +104,7 @@ describe("retire", () => {
     const resting = { ...line("abcd"), checkpoints: [...first.checkpoints] };
     const early = retired(resting, DAY_MS, NOW_MS + DAY_MS - 1);
     assert.deepEqual([early.removed, early.quarantined, early.isChange], [[], [], false]);
+    assert.deepEqual(early.checkpoints, resting.checkpoints, "counted from the first time on");
     const late = retired(resting, DAY_MS, NOW_MS + DAY_MS);
     assert.deepEqual(late.removed, ["a", "b"]);
   });
@@ -113,6 +114,18 @@ describe("retire", () => {
     const { checkpoints, isChange } = retired(resting, DAY_MS);
     assert.equal(checkpoints[0].quarantinedAtMs, null);
     assert.ok(isChange);
+    const whole = retired(line("ab", { a: { quarantinedAtMs: 5 } }), DAY_MS);
+    assert.deepEqual([whole.quarantined, whole.isChange], [[], true]);
+  });
+
+  test("lets nothing rest in a catalog of more than 500, so that it never overflows", () => {
+    const many = (count: number) => {
+      const all = Array.from({ length: count }, (_, i) => entry(String(i), count - i));
+      const checkpoints = all.map((one, i) => ({ ...one, parent: all[i - 1]?.uuid ?? null }));
+      return { head: all.at(-1)!.uuid, checkpoints } as unknown as GenerationBody;
+    };
+    assert.equal(retired(many(500), DAY_MS).removed.length, 0);
+    assert.equal(retired(many(501), DAY_MS).removed.length, 499);
   });
 
   test("gives the children of what goes its parent", () => {

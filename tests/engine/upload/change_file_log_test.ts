@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { CHANGE_FILE, JOB, rejectsWith } from "../_engine.ts";
+import { CHANGE_FILE, JOB, rejectsWith, turn } from "../_engine.ts";
 import { newLog, numbersOf, readFiles } from "./_log.ts";
 import { setOf } from "./_sets.ts";
 
@@ -155,6 +155,24 @@ describe("ChangeFileLog", () => {
       [[1, syncedLength], [2, 0], [3, 0]],
       [[4, files[3].batches[0].end]],
     ]);
+  });
+
+  test("goes on naming a file though a sync that it was given up for returns after all", async () => {
+    const { log, backend } = newLog();
+    await log.appendBatch([setOf(0)]);
+    const [{ syncedLength }] = log.files;
+    const held = backend.hold({ kind: "sync" });
+    const controller = new AbortController();
+    const hanging = log.appendBatch([setOf(1)], controller.signal);
+    await held.reached;
+    controller.abort(new Error("too long"));
+    await assert.rejects(hanging, { message: "too long" });
+    held.release();
+    await turn();
+    assert.deepEqual(log.files.map((file) => file.syncedLength), [syncedLength]);
+    await log.appendBatch([setOf(1)]);
+    const files = await readFiles(backend);
+    assert.deepEqual(namedIn(files[1]), [[1, syncedLength]]);
   });
 
   test("consumes and names the number of a file whose creation failed", async () => {

@@ -1,0 +1,25 @@
+/** Why a job, or a run of it, takes nothing any more. @module */
+import { TidemarkError } from "./errors.ts";
+
+/** The job was closed. */
+export function jobIsClosed(job: string): TidemarkError {
+  return new TidemarkError("closed", `Job ${job} is closed: open it again`, { details: { job } });
+}
+
+/** The run was ended by a resume. */
+export function runIsOver(job: string, run: number): TidemarkError {
+  return new TidemarkError(
+    "fenced",
+    `Run ${run} of job ${job} is over: the job was resumed; take its writers again`,
+    { outcome: "unknown", details: { job, run } },
+  );
+}
+
+/** A resume failed when its run had ended already. */
+export function resumeFailed(job: string, cause: unknown): TidemarkError {
+  return new TidemarkError(
+    "closed",
+    `Job ${job} is closed, since a resume failed half-way: open it again`,
+    { outcome: "unknown", details: { job }, cause },
+  );
+}

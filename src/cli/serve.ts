@@ -32,6 +32,8 @@ export const SERVE: Command = {
     },
     "take-over": TAKE_OVER_OPTION,
     "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },
+    "store-bytes-max": { type: "string", value: "N", about: "bytes that the store may take (any)" },
+    "job-bytes-max": { type: "string", value: "N", about: "bytes that each job may take (any)" },
     "shutdown-ms-max": {
       type: "string",
       value: "N",
@@ -53,6 +55,8 @@ async function run(context: CommandContext): Promise<number> {
   const bodyBytesMax = countOption(options, "body-bytes-max");
   if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
   const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
+  const storeBytesMax = countOption(options, "store-bytes-max");
+  const jobBytesMax = countOption(options, "job-bytes-max");
   const stop = new StopRequest(io);
   const metrics = new PrometheusMetrics();
   const processMetrics = observeProcess(metrics);
@@ -61,7 +65,8 @@ async function run(context: CommandContext): Promise<number> {
     // The address first: where it is taken, no store is made.
     const server = await io.serve((request) => app.fetch(request), address);
     try {
-      await using store = await openNamedStore(context, { mode: "own", create: true, metrics });
+      const settings = { mode: "own", create: true, storeBytesMax, jobBytesMax } as const;
+      await using store = await openNamedStore(context, { ...settings, metrics });
       app.isHere(createApp(store, {
         bodyBytesMax,
         takeOver: options.flag("take-over"),

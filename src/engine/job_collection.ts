@@ -20,6 +20,7 @@ const INTERVAL_MS = 10_000;
 
 /** Collects one job. */
 export class JobCollection {
+  readonly #place: JobPlace;
   readonly #ports: Ports;
   readonly #collector: Collector;
   /** Files that restores read now, with how many do. */
@@ -29,6 +30,7 @@ export class JobCollection {
   #collectedMs = -Infinity;
 
   constructor(place: JobPlace, ports: Ports, checkpointer: Checkpointer) {
+    this.#place = place;
     this.#ports = ports;
     this.#collector = new Collector(place, ports, checkpointer);
   }
@@ -44,7 +46,8 @@ export class JobCollection {
    * @param needed Keys of the files that the tail needs, asked after the listing.
    */
   collect(options: CollectionOptions, needed: () => Iterable<string>): Promise<CollectionReport> {
-    const { except = [], dryRun = false, quarantineMs = QUARANTINE_MS } = options;
+    const { except = [], dryRun = false } = options;
+    const quarantineMs = options.quarantineMs ?? (this.#isShort() ? 0 : QUARANTINE_MS);
     this.#collectedMs = this.#ports.clock.monotonicMs();
     return this.#collector.collect({
       except: new Set(except),
@@ -53,6 +56,12 @@ export class JobCollection {
       quarantineMs,
       abandonedAgeMsMax: ABANDONED_AGE_MS_MAX,
     }, () => [...needed(), ...this.#read.keys()]);
+  }
+
+  /** Whether room is short, so that nothing may rest. */
+  #isShort(): boolean {
+    const { keys, reserve, room } = this.#place;
+    return (reserve?.isGivenUp ?? false) || (room?.isShort(keys.job) ?? false);
   }
 
   /**

@@ -43,6 +43,13 @@ export interface StoreSettings {
   changeBytesMax: number;
   /** Room that is given up when a publish meets a full disk, so that a collection can make more; 0: none. @default 4194304 */
   reserveBytes: number;
+  /**
+   * Bytes that all objects of the store may take, the reserve included; 0: any. What would pass it is refused as
+   * `storage-full`; there is a warning at 90 %. @default 0
+   */
+  storeBytesMax: number;
+  /** The same for the objects of each job. @default 0 */
+  jobBytesMax: number;
   /** Size at which a change file ends and the next one begins. @default 1073741824 */
   changeFileBytesMax: number;
   /** A writer persists by itself when it holds this many bytes that were not handed to an upload. @default 5242880 */
@@ -103,6 +110,8 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   blockBytes: BLOCK_BYTES_DEFAULT,
   changeBytesMax: CHANGE_BYTES_MAX,
   reserveBytes: RESERVE_BYTES,
+  storeBytesMax: 0,
+  jobBytesMax: 0,
   changeFileBytesMax: CHANGE_FILE_BYTES_MAX,
   preemptivePersistBytes: 5 * MIB,
   inFlightBytesMax: 100 * MIB,
@@ -141,6 +150,8 @@ type Range = readonly [min: number, max: number, kind: string];
 const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
   changeBytesMax: [1, CHANGE_BYTES_MAX, BYTES],
   reserveBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
+  storeBytesMax: [0, Number.MAX_SAFE_INTEGER, BYTES],
+  jobBytesMax: [0, Number.MAX_SAFE_INTEGER, BYTES],
   changeFileBytesMax: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER, BYTES],

@@ -15,6 +15,8 @@ import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
+import { LimitedBackend } from "./storage/limited_backend.ts";
+import { StoreRoom } from "./storage/store_room.ts";
 import { readOptional, readSmall } from "./storage/derived.ts";
 import type { Job, JobOptions, JobReader, Store } from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
@@ -45,6 +47,8 @@ export class OpenStore implements Store {
   readonly #backend: StorageBackend;
   readonly #local: LocalDisk | undefined;
   readonly #reserve: Reserve;
+  /** @default there is no limit */
+  readonly #room: StoreRoom | undefined;
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
@@ -60,10 +64,12 @@ export class OpenStore implements Store {
       readonly local: LocalDisk | undefined;
     },
   ) {
-    this.#backend = backend;
+    const isLimited = settings.mode === "own" && StoreRoom.isLimited(settings);
+    this.#room = isLimited ? new StoreRoom(backend, ports, settings) : undefined;
+    this.#backend = this.#room === undefined ? backend : new LimitedBackend(backend, this.#room);
     this.#local = found.local;
     this.#reserve = new Reserve(
-      backend,
+      this.#backend,
       ports,
       settings.mode === "own" ? settings.reserveBytes : 0,
     );
@@ -96,6 +102,7 @@ export class OpenStore implements Store {
     const store = new OpenStore(backend, settings, ports, { marker, isNew, local });
     if (isOwn) await sweepStoreTemporaries(backend, ports);
     await store.#reserve.ensure();
+    await store.#room?.recount();
     return store;
   }
 
@@ -217,6 +224,7 @@ export class OpenStore implements Store {
       keys: new JobKeys(job),
       store: this.id,
       reserve: this.#reserve,
+      room: this.#room,
     };
   }
 

@@ -15,6 +15,7 @@ import { formatHash } from "../format/hash_text.ts";
 import type { JobKeys } from "../paths.ts";
 import type { Reserve } from "./reserve.ts";
 import type { StorageBackend } from "../storage/backend.ts";
+import type { StoreRoom } from "../storage/store_room.ts";
 import { readOptional, readSmall } from "../storage/derived.ts";
 import { xxh64 as xxh64Of } from "../../../wasm/mod.ts";
 
@@ -27,6 +28,8 @@ export interface JobPlace {
   readonly local?: LocalCopies;
   /** Room for what must be published on a full disk. @default none */
   readonly reserve?: Reserve;
+  /** How much the job and its store may take. @default any */
+  readonly room?: StoreRoom;
 }
 
 /** Numbers of the generations that are there, lowest first. */

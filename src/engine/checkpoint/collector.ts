@@ -87,6 +87,7 @@ export class Collector {
     const deleted = await this.#delete(deletable);
     this.#forgetNeeds();
     if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
+    await this.#place.room?.recount();
     return { ...report, ...deleted };
   }
 

@@ -13,12 +13,18 @@ export class Reserve {
   readonly #backend: StorageBackend;
   readonly #ports: Ports;
   readonly #bytes: number;
+  #isGivenUp = false;
 
   /** @param bytes Size of the reserve; 0: there is none. */
   constructor(backend: StorageBackend, ports: Ports, bytes: number) {
     this.#backend = backend;
     this.#ports = ports;
     this.#bytes = bytes;
+  }
+
+  /** Whether it was given up, and there was no room for it since: the disk is full. */
+  get isGivenUp(): boolean {
+    return this.#isGivenUp;
   }
 
   /** Makes the reserve where it is missing and there is room. */
@@ -30,6 +36,7 @@ export class Reserve {
       // A file system that compresses would keep no room for zeros.
       this.#ports.random.fill(bytes);
       await this.#backend.put(RESERVE_KEY, bytes);
+      this.#isGivenUp = false;
     } catch (error) {
       this.#ports.logger.log("warning", "Cannot make the reserve for a full disk", { error });
     }
@@ -40,6 +47,7 @@ export class Reserve {
     if (this.#bytes === 0) return false;
     try {
       const wasThere = await this.#backend.delete(RESERVE_KEY);
+      this.#isGivenUp = true;
       if (wasThere) this.#ports.logger.log("warning", "Gave up the reserve: the disk is full");
       return wasThere;
     } catch (error) {

@@ -42,7 +42,10 @@ export interface CollectionOptions {
   readonly except?: Iterable<string>;
   /** Whether only to say what would be done. @default false */
   readonly dryRun?: boolean;
-  /** How long, in milliseconds, what goes rests with its bytes in place; 0 removes it at once. @default 600000 */
+  /**
+   * How long, in milliseconds, what goes rests with its bytes in place; 0 removes it at once.
+   * @default 600000, or 0 while room is short
+   */
   readonly quarantineMs?: number;
 }
 

@@ -92,6 +92,7 @@ export type ErrorCode =
   | "offset-mismatch"
   | "run-required"
   | "too-many-checkpoints"
+  | "plan-changed"
   | "fenced"
   | "backpressure"
   | "storage-unavailable"
@@ -132,6 +133,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "offset-mismatch": "conflict",
   "run-required": "conflict",
   "too-many-checkpoints": "conflict",
+  "plan-changed": "conflict",
   "fenced": "fenced",
   "backpressure": "unavailable",
   "storage-unavailable": "unavailable",

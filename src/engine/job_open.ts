@@ -3,7 +3,6 @@
  * Owns: the order of steps. Does not own: any of them.
  * @module
  */
-import { copyBatch } from "./changelog/batch_copy.ts";
 import { scanTail } from "./changelog/tail_scan.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
@@ -20,7 +19,7 @@ import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { OwnerLock } from "./storage/backend.ts";
 import type { JobOptions, RecoveryReport } from "./types.ts";
-import { beginUploads, type JobUploads } from "./job_uploads.ts";
+import { beginUploads, copyUnproven, type JobUploads } from "./job_uploads.ts";
 import type { LocalRecovery } from "./upload/local_recovery.ts";
 
 /** What opening a job needs. */
@@ -162,29 +161,16 @@ async function recover(
 async function takeOver(
   { place, local, ports }: JobOpenOptions,
   checkpointer: Checkpointer,
-  { log, registry }: JobUploads,
+  uploads: JobUploads,
   { head, tail }: FoundTail,
 ): Promise<Pick<OpenedJob, "tail" | "carried" | "report">> {
-  const { backend, keys } = place;
-  const copied: string[] = [];
-  for (const batch of tail.unproven) {
-    await copyBatch(backend, log, batch, ({ key }) => {
-      registry.startTracking(key, 1);
-      copied.push(key);
-    });
-  }
-  const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
-    { key, name, length: syncedLength, indexHash }
-  ));
+  const { copies, release } = await copyUnproven(place, uploads, tail);
   await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
   // The catalog names them from now on.
-  for (const key of copied) {
-    registry.stopTracking(key);
-    registry.release(key);
-  }
+  release();
   logTorn(place, ports, tail);
   const carried = joinFiles(filesOfHead(head), tail.files);
-  await local?.sweep(keys, carried);
+  await local?.sweep(place.keys, carried);
   return {
     tail,
     carried,

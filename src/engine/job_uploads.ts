@@ -3,6 +3,8 @@
  * Owns: that the log, and who follows it, are made together. Does not own: when anything is written.
  * @module
  */
+import { copyBatch } from "./changelog/batch_copy.ts";
+import type { NeededFile, Tail } from "./changelog/tail.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -48,4 +50,33 @@ export function beginUploads(options: JobUploadsOptions): JobUploads {
   const followers = local === undefined ? [registry] : [registry, local];
   const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports, followers });
   return { log, registry, metrics, local };
+}
+
+/**
+ * Copies what can be read of a tail and need not be on disk to files of this epoch.
+ *
+ * @returns The copies; `release` is called once a generation names them.
+ */
+export async function copyUnproven(
+  { backend }: JobPlace,
+  { log, registry }: JobUploads,
+  { unproven }: Tail,
+): Promise<{ readonly copies: readonly NeededFile[]; release(): void }> {
+  const copied: string[] = [];
+  for (const batch of unproven) {
+    await copyBatch(backend, log, batch, ({ key }) => {
+      registry.startTracking(key, 1);
+      copied.push(key);
+    });
+  }
+  const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
+    { key, name, length: syncedLength, indexHash }
+  ));
+  const release = (): void => {
+    for (const key of copied) {
+      registry.stopTracking(key);
+      registry.release(key);
+    }
+  };
+  return { copies, release };
 }

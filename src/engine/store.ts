@@ -11,6 +11,7 @@ import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts"
 import { OwnedJob } from "./job.ts";
 import { openJob } from "./job_open.ts";
 import { StoredJobReader } from "./job_reader.ts";
+import { salvageJob } from "./job_salvage.ts";
 import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -18,7 +19,7 @@ import type { StorageBackend } from "./storage/backend.ts";
 import { LimitedBackend } from "./storage/limited_backend.ts";
 import { StoreRoom } from "./storage/store_room.ts";
 import { readOptional, readSmall } from "./storage/derived.ts";
-import type { Job, JobOptions, JobReader, Store } from "./types.ts";
+import type { Job, JobOptions, JobReader, SalvageOptions, SalvageReport, Store } from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
 import { LocalRecovery } from "./upload/local_recovery.ts";
@@ -52,6 +53,8 @@ export class OpenStore implements Store {
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
+  /** Jobs that are being salvaged: nobody opens them meanwhile. */
+  readonly #salvaging = new Map<string, Promise<SalvageReport>>();
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -136,12 +139,11 @@ export class OpenStore implements Store {
 
   async job(id: string, options: JobOptions = {}): Promise<Job> {
     this.#checkOpen();
-    if (this.#settings.mode === "read") {
-      throw new TidemarkError(
-        "read-only",
-        `Cannot own job ${id}: store ${this.location} is open for reading; open it in mode "own"`,
-        { details: { job: id } },
-      );
+    this.#checkMayOwn(id);
+    const salvaging = this.#salvaging.get(id);
+    if (salvaging !== undefined) {
+      await salvaging.catch(() => undefined);
+      return await this.job(id, options);
     }
     const open = this.#jobs.get(id);
     if (open !== undefined) {
@@ -181,6 +183,40 @@ export class OpenStore implements Store {
     }
   }
 
+  async salvage(id: string, options: SalvageOptions = {}): Promise<SalvageReport> {
+    this.#checkOpen();
+    const { accept, dryRun = false } = options;
+    const place = this.#place(id);
+    const act = () => (
+      salvageJob({ ...options, place, settings: this.#settings, ports: this.#ports })
+    );
+    if (accept === undefined || dryRun) return await act();
+    this.#checkMayOwn(id);
+    if (this.#salvaging.has(id)) throw busyHere(id);
+    const salvaging = this.#letGo(id).then(act).finally(() => this.#salvaging.delete(id));
+    this.#salvaging.set(id, salvaging);
+    return await salvaging;
+  }
+
+  /** One that runs is well; one that could not be opened, or has ended, is nobody's. */
+  async #letGo(id: string): Promise<void> {
+    const open = await this.#jobs.get(id)?.catch(() => undefined);
+    if (open === undefined) return;
+    if (open.isRunning) throw busyHere(id);
+    await open.close().catch((error) =>
+      this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
+    );
+  }
+
+  #checkMayOwn(id: string): void {
+    if (this.#settings.mode !== "read") return;
+    throw new TidemarkError(
+      "read-only",
+      `Cannot own job ${id}: store ${this.location} is open for reading; open it in mode "own"`,
+      { details: { job: id } },
+    );
+  }
+
   async reader(id: string): Promise<JobReader> {
     this.#checkOpen();
     const reader = new StoredJobReader(this.#placeWithLocal(id), this.#ports);
@@ -197,6 +233,7 @@ export class OpenStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await Promise.allSettled(this.#salvaging.values());
     const closed = await Promise.allSettled(
       [...this.#jobs.values()].map(async (opening) => {
         // Whoever opened a job that could not be opened has been told.
@@ -279,6 +316,14 @@ async function openLocal(
     ? await openLocalFolder(disk, store, ports)
     : await findLocalFolder(disk, store, ports);
   return isUsable ? disk : undefined;
+}
+
+function busyHere(id: string): TidemarkError {
+  return new TidemarkError(
+    "job-busy",
+    `Cannot salvage job ${id}: this process has it open, or salvages it already; close it first`,
+    { details: { job: id } },
+  );
 }
 
 function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {

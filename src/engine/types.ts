@@ -28,6 +28,13 @@ export type {
   RestoreStream,
   RestoreTrailer,
 } from "./types/restore.ts";
+export type {
+  LostChanges,
+  LostCheckpoint,
+  SalvagedCheckpoint,
+  SalvageOptions,
+  SalvageReport,
+} from "./types/salvage.ts";
 export type { CheckpointUsage, JobUsage, UsageOfKind } from "./types/usage.ts";
 export type { Store } from "./types/store.ts";
 export type {

@@ -14,3 +14,8 @@ export function newUuid(ports: { readonly clock: Clock; readonly random: Random 
   ports.random.fill(random);
   return v7({ msecs: ports.clock.nowMs(), random });
 }
+
+/** When a uuid of version 7 was made, in milliseconds since 1970. */
+export function timeOfUuid(uuid: string): number {
+  return Number.parseInt(uuid.replaceAll("-", "").slice(0, 12), 16);
+}

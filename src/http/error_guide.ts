@@ -114,6 +114,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "The job has as many checkpoints as it can list",
     nextStep: "Remove checkpoints before making another",
   },
+  "plan-changed": {
+    title: "The plan is not the one that was accepted",
+    nextStep: "Look at the new plan, and accept that one; nothing was done",
+  },
   "fenced": {
     title: "A newer owner or a newer run took over",
     nextStep:
@@ -151,16 +155,17 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
   "corrupt": {
     title: "Stored data is damaged",
     nextStep:
-      "Leave the store as it is, run verify --full, and restore from a checkpoint that verifies, or from a copy",
+      "Leave the store as it is and run verify --full; put back what is bad from a copy, or look at what tidemark salvage would do",
   },
   "catalog-lost": {
     title: "The job has files but no readable catalog",
-    nextStep: "Leave the job as it is and put the catalog back from a copy; nothing was touched",
+    nextStep:
+      "Put the catalog back from a copy, or look at what tidemark salvage would do; nothing was touched",
   },
   "changes-lost": {
     title: "Acknowledged changes are missing",
     nextStep:
-      "Leave the job as it is and put the named files back from a copy; nothing was touched",
+      "Put the named files back from a copy, or look at what tidemark salvage would do; nothing was touched",
   },
   "closed": {
     title: "It is closed, or closing",

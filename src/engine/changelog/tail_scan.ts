@@ -18,6 +18,7 @@ import type { StorageBackend } from "../storage/backend.ts";
 import type { Problem } from "../types.ts";
 import { ChangeFileSource } from "./change_file_source.ts";
 import { compareFiles } from "./file_order.ts";
+import { KnownEnds } from "./known_ends.ts";
 import { SetPlaces } from "./set_places.ts";
 import { Successors } from "./successors.ts";
 import type { FileId, NeededFile, SetPlace, Tail, UnprovenBatch, WriterEnd } from "./tail.ts";
@@ -62,8 +63,9 @@ class TailScan {
   /** Lengths up to which files are known to have been synced. */
   readonly #neededLengths = new Map<string, number>();
   readonly #torn: Problem[] = [];
-  /** Per writer, the end of the last change that anything tells of. */
-  readonly #known = new Map<string, number>();
+  readonly #known = new KnownEnds();
+  /** Per writer, the epoch of the last set that is taken. */
+  readonly #lastEpochs = new Map<string, number>();
   /** Places of sets that contradict each other. */
   readonly #doubtful = new Set<string>();
 
@@ -77,7 +79,7 @@ class TailScan {
     }
     for (const { writer, sequenceNumber, nextOffset } of options.adopted?.writers ?? []) {
       this.#adoptedEnds.set(writer, sequenceNumber);
-      this.#known.set(writer, nextOffset);
+      this.#known.see(writer, options.adopted!.number, nextOffset);
     }
     for (const { writer, sequenceNumber, isClosed } of options.head?.writers ?? []) {
       this.#headEnds.set(writer, sequenceNumber);
@@ -259,8 +261,8 @@ class TailScan {
     }
   }
 
-  #see({ writer, firstOffset, count }: SetPlace["entry"]): void {
-    this.#known.set(writer, Math.max(firstOffset + count, this.#known.get(writer) ?? 0));
+  #see({ writer, epoch, firstOffset, count }: SetPlace["entry"]): void {
+    this.#known.see(writer, epoch, firstOffset + count);
   }
 
   /** A file that a header names must be there, unless nothing of it counts. */
@@ -375,11 +377,12 @@ class TailScan {
       torn,
       sets: chosen.length,
       changes,
-      known: this.#known,
+      known: this.#known.all(this.#lastEpochs),
     };
   }
 
   #follow(writer: string, start: WriterEnd | undefined, chosen: SetPlace[]): WriterEnd | undefined {
+    const { onLoss } = this.#options;
     let end = start;
     for (;;) {
       const sequenceNumber = end?.sequenceNumber ?? 0;
@@ -387,6 +390,9 @@ class TailScan {
       const place = this.#places.get(writer, sequenceNumber);
       if (place === undefined || this.#doubtful.has(`${writer} ${sequenceNumber}`)) return end;
       const { entry } = place;
+      // Where nothing says what take-overs left out: no owner goes on from what its successor wrote.
+      const lastEpoch = this.#lastEpochs.get(writer) ?? 0;
+      if (onLoss !== undefined && entry.epoch < lastEpoch) return end;
       if (entry.firstOffset !== nextOffset) {
         this.#lose(
           new TidemarkError(
@@ -400,6 +406,7 @@ class TailScan {
         return end;
       }
       chosen.push(place);
+      this.#lastEpochs.set(writer, entry.epoch);
       end = {
         writer,
         keyGroups: entry.keyGroups,

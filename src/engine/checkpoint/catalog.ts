@@ -36,10 +36,19 @@ interface Attempt {
 /** `ours`: it is there, but its name need not be on disk. */
 type Placed = "created" | "ours" | "taken" | "unknown";
 
+/** How a catalog publishes. */
+export interface CatalogOptions {
+  /** Every number is above this one. @default that of the newest generation */
+  readonly above?: number;
+  /** Whether old generations stay. @default false */
+  readonly keepsAll?: boolean;
+}
+
 /** The catalog of a job that this process owns. */
 export class Catalog {
   readonly #place: JobPlace;
   readonly #ports: Ports;
+  readonly #options: CatalogOptions;
   #newest: GenerationBody | undefined;
   /** A publish of which nothing decided yet whether it took effect: nothing else is published before it. */
   #undecided: Attempt | undefined;
@@ -47,10 +56,17 @@ export class Catalog {
   /** Throws when the job has another owner; asked after every publish, before anything relies on it. */
   #checkOwner: () => void = () => {};
 
-  constructor(place: JobPlace, ports: Ports, newest: GenerationBody | undefined) {
+  /** @param options For whoever publishes above generations that can't be read. */
+  constructor(
+    place: JobPlace,
+    ports: Ports,
+    newest: GenerationBody | undefined,
+    options: CatalogOptions = {},
+  ) {
     this.#place = place;
     this.#ports = ports;
     this.#newest = newest;
+    this.#options = options;
   }
 
   /** Publishes as this owner from now on. */
@@ -81,7 +97,9 @@ export class Catalog {
   ): Promise<GenerationBody> {
     await this.settle();
     for (;;) {
-      const attempt = this.#attempt(makeContent(this.#newest), (this.#newest?.number ?? 0) + 1);
+      const { above = 0 } = this.#options;
+      const number = Math.max(above, this.#newest?.number ?? 0) + 1;
+      const attempt = this.#attempt(makeContent(this.#newest), number);
       if (await this.#decide(attempt) === "ours") return this.#newest!;
     }
   }
@@ -216,6 +234,7 @@ export class Catalog {
 
   /** Keeps the newest generations. What can't be deleted stays for the next time. */
   async #prune(): Promise<void> {
+    if (this.#options.keepsAll) return;
     const { backend, keys } = this.#place;
     try {
       const numbers = await listGenerations(this.#place);

@@ -80,7 +80,7 @@ export async function readGeneration(
     if (!hasCode(error, "corrupt")) throw error;
     throw new TidemarkError(
       "catalog-lost",
-      `Cannot open job ${place.keys.job}: its newest catalog generation can't be read: ${error.message}; nothing was changed; restore ${key} from a backup`,
+      `Cannot open job ${place.keys.job}: its newest catalog generation can't be read: ${error.message}; nothing was changed; restore ${key} from a backup, or salvage the job`,
       { details: { ...error.details, key }, cause: error },
     );
   }
@@ -97,7 +97,7 @@ async function checkNothingIsLost({ backend, keys }: JobPlace): Promise<void> {
     for await (const { key } of backend.list(prefix)) {
       throw new TidemarkError(
         "catalog-lost",
-        `Cannot open job ${keys.job}: it has objects, such as ${key}, but no catalog; nothing was changed; restore ${keys.catalogPrefix} from a backup`,
+        `Cannot open job ${keys.job}: it has objects, such as ${key}, but no catalog; nothing was changed; restore ${keys.catalogPrefix} from a backup, or salvage the job`,
         { details: { key } },
       );
     }
@@ -143,7 +143,7 @@ async function readReferenced(
     if (!hasCode(error, "object-not-found")) throw error;
     throw new TidemarkError(
       "changes-lost",
-      `Cannot read ${key}, which the catalog names: it is missing; restore it from a backup`,
+      `Cannot read ${key}, which the catalog names: it is missing; restore it from a backup, or salvage the job`,
       { details: { key }, cause: error },
     );
   }
@@ -151,7 +151,7 @@ async function readReferenced(
   if (bytes.length === size && found === xxh64) return bytes;
   throw new TidemarkError(
     "corrupt",
-    `Cannot use ${key}: it has ${bytes.length} bytes with checksum ${found}, not ${size} with ${xxh64}; restore it from a backup`,
+    `Cannot use ${key}: it has ${bytes.length} bytes with checksum ${found}, not ${size} with ${xxh64}; restore it from a backup, or salvage the job`,
     { details: { key, size: bytes.length, xxh64: found } },
   );
 }

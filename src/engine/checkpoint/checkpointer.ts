@@ -4,7 +4,6 @@
  * Does not own: change file contents, writers, who owns the job.
  * @module
  */
-import { xxh64 } from "../../../wasm/mod.ts";
 import { endToManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, Tail, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
@@ -27,6 +26,7 @@ import { newUuid } from "../uuid.ts";
 import { VERSION } from "../version.ts";
 import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
+import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
 import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
@@ -115,6 +115,30 @@ export class Checkpointer {
       tailFrom: { epoch, number: 0 },
       adopted,
     }));
+  }
+
+  /**
+   * Publishes what a salvage makes of the catalog. What was adopted before stays where it is.
+   *
+   * @throws {TidemarkError} `plan-changed`: another generation was published meanwhile.
+   */
+  async publishSalvaged(
+    content: Omit<GenerationContent, "reason" | "tailFrom" | "adopted" | "doomed">,
+    tail: Tail,
+    files: readonly NeededFile[],
+  ): Promise<GenerationBody> {
+    const { epoch } = content;
+    const base = this.#catalog.newest;
+    const adopted = await this.#writeAdopted(epoch, tail.sets === 0 ? [] : files, tail.writers);
+    const tailFrom = { epoch, number: 0 };
+    return await this.#catalog.publish((newest) => {
+      if (newest === base) return { ...content, reason: "salvage", tailFrom, adopted, doomed: [] };
+      throw new TidemarkError(
+        "plan-changed",
+        `Cannot salvage job ${this.#place.keys.job}: generation ${newest?.number} was published meanwhile; look at the plan again`,
+        { details: { job: this.#place.keys.job, generation: newest?.number } },
+      );
+    });
   }
 
   /** Publishes what names another `adopted`, or none; the one before is needed by nobody then. */
@@ -237,20 +261,15 @@ export class Checkpointer {
     position: CheckpointPosition,
     needs: CheckpointNeeds,
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
-    const { facts, manifest, bytes } = await this.#putNew(() => {
-      const facts = this.#facts(options);
-      const manifest = this.#manifest(facts, options, position, needs);
-      return { key: manifest.key, bytes: encodeManifest(manifest), manifest, facts };
+    const { manifest, bytes } = await this.#putNew(this.newest.epoch, () => {
+      const manifest = this.#manifest(this.#facts(options), options, position, needs);
+      return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
     });
-    const size = [...manifest.files, ...manifest.states].reduce(
-      (sum, { length }) => sum + length,
-      bytes.length,
-    );
-    const entry = entryOf(facts, size, referenceTo(manifest.key, bytes));
+    const entry = entryOfManifest(manifest, bytes);
     await this.#publishAdopted((newest) => ({
       ...newest!,
       reason: "checkpoint",
-      head: facts.uuid,
+      head: manifest.uuid,
       tailFrom: position.tailFrom,
       adopted: null,
       checkpoints: [...newest!.checkpoints, entry],
@@ -304,7 +323,7 @@ export class Checkpointer {
   ): Promise<ObjectReference | null> {
     if (files.length === 0) return null;
     const { keys, store } = this.#place;
-    const { key, bytes } = await this.#putNew(() => {
+    const { key, bytes } = await this.#putNew(epoch, () => {
       const key = keys.adopted(epoch, newUuid(this.#ports));
       const body = {
         key,
@@ -323,10 +342,11 @@ export class Checkpointer {
 
   /** Writes an object that nothing names yet; a name that need not be on disk is left behind for another one. */
   async #putNew<Made extends { readonly key: string; readonly bytes: Uint8Array }>(
+    epoch: number,
     make: () => Made,
   ): Promise<Made> {
     const { backend, reserve } = this.#place;
-    const tag = formatCount(this.newest.epoch);
+    const tag = formatCount(epoch);
     for (let attempt = 1;; attempt++) {
       const made = make();
       const { key, bytes } = made;
@@ -359,10 +379,6 @@ export function checkFingerprint(fingerprint: bigint | undefined): void {
   if (fingerprint !== undefined) checkU64("fingerprint", fingerprint);
 }
 
-function entryOf(facts: CheckpointFacts, size: number, manifest: ObjectReference): CatalogEntry {
-  return { ...facts, size, manifest, pin: null, quarantinedAtMs: null };
-}
-
 function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent {
   return {
     reason: "fence",
@@ -380,8 +396,4 @@ function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent 
 
 function toStored({ writer, keyGroups, sequenceNumber, nextOffset }: WriterEnd): WriterEnd {
   return { writer, keyGroups, sequenceNumber, nextOffset };
-}
-
-function referenceTo(key: string, bytes: Uint8Array): ObjectReference {
-  return { key, size: bytes.length, xxh64: formatHash(xxh64(bytes)) };
 }

@@ -52,6 +52,28 @@ export class OwnerKey {
     });
   }
 
+  /**
+   * Takes the first epoch above another, and every absent one below it that comes after one that is there: an owner
+   * that was passed over while the key after its own is absent would go on.
+   *
+   * @param above An epoch that anything names.
+   * @param taken Epochs whose key is there.
+   */
+  static async takeAbove(
+    above: number,
+    taken: ReadonlySet<number>,
+    options: OwnerKeyOptions,
+  ): Promise<OwnerKey> {
+    let next = [...taken].reduce((min, epoch) => Math.min(min, epoch), above) + 1;
+    for (;;) {
+      while (taken.has(next)) next += 1;
+      const owner = await OwnerKey.takeFrom(next, options);
+      if (owner.epoch > above) return owner;
+      await owner.close();
+      next = owner.epoch + 1;
+    }
+  }
+
   /** Takes the epoch after this one; undefined when somebody else has it. */
   takeNext(): Promise<OwnerKey | undefined> {
     return knowingOutcome(async (own) =>

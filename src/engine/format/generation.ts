@@ -34,7 +34,7 @@ const SCHEMA = v.strictObject({
   /** Tells this creation from any other. */
   writeId: uuid,
   /** What led to this generation. */
-  reason: v.picklist(["fence", "recovered", "checkpoint", "resume", "retention", "pin"]),
+  reason: v.picklist(["fence", "recovered", "checkpoint", "resume", "retention", "pin", "salvage"]),
   createdAtMs: count,
   epoch: count,
   run: count,

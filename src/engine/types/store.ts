@@ -1,5 +1,6 @@
 /** Stores. @module */
 import type { Job, JobOptions, JobReader } from "./job.ts";
+import type { SalvageOptions, SalvageReport } from "./salvage.ts";
 
 /**
  * A store, open: a place with a marker, and the jobs in it.
@@ -59,6 +60,22 @@ export interface Store extends AsyncDisposable {
    * `storage-unavailable`, `storage-denied`
    */
   reader(id: string): Promise<JobReader>;
+  /**
+   * Brings back a job that can't be opened, or that can't be restored in part: makes its catalog anew from the newest
+   * generation that can be read, or else from the manifests, with all that can be restored. What is gone is named, and
+   * nothing is done before that plan is accepted by its `id`. Nothing is ever deleted by it. Without `accept` it only
+   * reads, also in a store opened for reading. The job is closed afterwards: open it as usual.
+   *
+   * @param id The job's name.
+   * @param options Which plan is accepted. @default {}
+   * @returns What was found, and what would be done or was.
+   * @throws {TidemarkError} `job-not-found`; `plan-changed` when what is found is not what was accepted (nothing was
+   * done); `job-busy` when a live process of this machine owns it, this one included; `fenced` when another owner was
+   * quicker; `read-only` when a plan is accepted in a store opened for reading; `unsupported-format`, `snapshot-expired`,
+   * `invalid-name`, `closed`, `storage-full`, `storage-unavailable`, `storage-denied`
+   * @throws The signal's reason.
+   */
+  salvage(id: string, options?: SalvageOptions): Promise<SalvageReport>;
   /**
    * Closes every job, which makes everything durable, and lets go of the store. Idempotent.
    *

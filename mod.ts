@@ -19,7 +19,9 @@
  *
  * @module
  */
+export { openBackend, type OpenBackendOptions } from "./src/runtime/open_backend.ts";
 export { openStore, type OpenStoreOptions } from "./src/runtime/open_store.ts";
+export { systemPorts, type SystemPortsOptions } from "./src/runtime/system_ports.ts";
 export { DEFAULT_SETTINGS, type StoreSettings } from "./src/engine/settings.ts";
 export {
   type ErrorCode,
@@ -107,7 +109,25 @@ export {
   type BatchingSchedulerOptions,
   BatchingStateChangeUploadScheduler,
 } from "./src/engine/upload/batching_scheduler.ts";
+export type { BatchLog, BatchPlace } from "./src/engine/upload/batch_log.ts";
+export {
+  BoundedDeleter,
+  type BoundedDeleterComponents,
+  type BoundedDeleterOptions,
+} from "./src/engine/upload/bounded_deleter.ts";
+export type { ChangeFileFollower, FollowedFile } from "./src/engine/upload/change_file_follower.ts";
+export type { ChangeFileSettings } from "./src/engine/upload/change_file_log.ts";
+export type { Deleter } from "./src/engine/upload/deleter.ts";
 export { directScheduler } from "./src/engine/upload/direct_scheduler.ts";
+export {
+  DuplicatingStateChangeFsUploader,
+  type LocalCopyKeeper,
+} from "./src/engine/upload/duplicating_uploader.ts";
+export {
+  type FsUploaderComponents,
+  StateChangeFsUploader,
+} from "./src/engine/upload/fs_uploader.ts";
+export { LocalChangelogRegistry } from "./src/engine/upload/local_changelog_registry.ts";
 export {
   AttemptTimeoutError,
   type ExponentialRetryOptions,
@@ -127,8 +147,10 @@ export type {
 export {
   type SchedulerComponents,
   schedulerFromConfig,
+  type SchedulerParts,
   type UploadSettings,
 } from "./src/engine/upload/scheduler_from_config.ts";
+export { TaskChangelogRegistry } from "./src/engine/upload/task_changelog_registry.ts";
 export { type UploadGauges, UploadMetrics } from "./src/engine/upload/upload_metrics.ts";
 export {
   type UploadResult,
@@ -144,4 +166,10 @@ export {
   type UploadThrottleOptions,
 } from "./src/engine/upload/upload_throttle.ts";
 export type { StateChangeUploader, UploadOptions } from "./src/engine/upload/uploader.ts";
+export {
+  type LocalRecoveryConfig,
+  type UploaderComponents,
+  uploaderFromConfig,
+  type UploadOwner,
+} from "./src/engine/upload/uploader_from_config.ts";
 export { VERSION } from "./src/engine/version.ts";

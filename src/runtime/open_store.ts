@@ -1,20 +1,15 @@
 /** Opens stores with the ports of the runtime: the one way into the engine for those who import it. @module */
-import { fileURLToPath } from "node:url";
 import { resolve } from "node:path";
 import type { Clock } from "../engine/port/clock.ts";
-import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
-import { type Metrics, NO_METRICS } from "../engine/port/metrics.ts";
+import type { Logger } from "../engine/port/logger.ts";
+import type { Metrics } from "../engine/port/metrics.ts";
 import type { Ports } from "../engine/port/ports.ts";
 import { resolveSettings, type StoreSettings } from "../engine/settings.ts";
 import type { StorageBackend } from "../engine/storage/backend.ts";
-import { MemoryBackend } from "../engine/storage/memory_backend.ts";
-import { PosixBackend } from "../engine/storage/posix_backend.ts";
 import { OpenStore } from "../engine/store.ts";
 import type { Store } from "../engine/types.ts";
-import { chooseFileSystem } from "./choose_file_system.ts";
-import { systemProcessInfo } from "./process_info.ts";
-import { SystemClock } from "./system_clock.ts";
-import { SystemRandom } from "./system_random.ts";
+import { openBackend } from "./open_backend.ts";
+import { systemPorts } from "./system_ports.ts";
 
 /**
  * Settings of a store, and what it reports to.
@@ -72,15 +67,11 @@ export async function openStore(
   location: string | URL | StorageBackend,
   options: OpenStoreOptions = {},
 ): Promise<Store> {
-  const {
-    logger = SILENT_LOGGER,
-    metrics = NO_METRICS,
-    clock = new SystemClock(),
-    ...given
-  } = options;
+  const { logger, metrics, clock, ...given } = options;
   const settings = resolveSettings(given);
-  const ports: Ports = { clock, random: new SystemRandom(), logger, metrics };
-  const backend = isPlace(location) ? openPlace(String(location), settings, ports) : location;
+  const ports = systemPorts({ logger, metrics, clock });
+  const { fileSystem } = settings;
+  const backend = isPlace(location) ? openBackend(location, { ...ports, fileSystem }) : location;
   const local = openLocal(backend, settings, ports);
   return await OpenStore.open(backend, settings, ports, { local });
 }
@@ -89,39 +80,20 @@ function isPlace(location: string | URL | StorageBackend): location is string | 
   return typeof location === "string" || location instanceof URL;
 }
 
-function openPlace(
-  location: string,
-  settings: StoreSettings,
-  ports: Ports,
-): StorageBackend {
-  if (location === "memory:") return new MemoryBackend(ports);
-  const path = location.startsWith("file:") ? fileURLToPath(location) : location;
-  return openFolder(resolve(path), settings, ports);
-}
-
-function openFolder(root: string, { fileSystem }: StoreSettings, ports: Ports): PosixBackend {
-  return new PosixBackend({
-    ...ports,
-    root,
-    fileSystem: chooseFileSystem(fileSystem),
-    process: systemProcessInfo(),
-  });
-}
-
 /** The folder of local copies. @throws {RangeError} It and the store's lie within each other. */
 function openLocal(
   main: StorageBackend,
-  settings: StoreSettings,
+  { localRecoveryPath, fileSystem }: StoreSettings,
   ports: Ports,
 ): StorageBackend | undefined {
-  if (settings.localRecoveryPath === null) return undefined;
-  const root = resolve(settings.localRecoveryPath);
+  if (localRecoveryPath === null) return undefined;
+  const root = resolve(localRecoveryPath);
   if (isWithin(root, main.location) || isWithin(main.location, root)) {
     throw new RangeError(
       `Setting localRecoveryPath is ${root}, and the store is in ${main.location}: wants two folders apart`,
     );
   }
-  return openFolder(root, settings, ports);
+  return openBackend(root, { ...ports, fileSystem });
 }
 
 function isWithin(path: string, folder: string): boolean {

@@ -6,7 +6,8 @@ import { TidemarkError } from "../errors.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
 import type { StorageBackend } from "../storage/backend.ts";
-import type { BatchPlace, ChangeFileLog } from "../upload/change_file_log.ts";
+import type { BatchPlace } from "../upload/batch_log.ts";
+import type { ChangeFileLog } from "../upload/change_file_log.ts";
 import { ChangeFileSource } from "./change_file_source.ts";
 import type { UnprovenBatch } from "./tail.ts";
 

@@ -15,6 +15,7 @@ import { MAIN_LOG } from "../paths.ts";
 import type { StoreSettings } from "../settings.ts";
 import type { Appender, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
+import type { BatchLog, BatchPlace } from "./batch_log.ts";
 import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 
 /** Batches after which a file ends, so that its end frame stays under its cap. */
@@ -38,16 +39,25 @@ export interface LogFile {
   readonly sets: ReadonlyMap<string, Readonly<SetRange>>;
 }
 
-/** Where a batch became durable. */
-export interface BatchPlace {
-  readonly key: string;
-  /** Number of the batch in its file. */
-  readonly batch: number;
-  /** Bytes of the batch before compression, framing included. */
-  readonly bodyBytes: number;
-  /** Bytes that the batch takes in its file. */
-  readonly storedBytes: number;
-}
+/**
+ * Settings that concern change files.
+ *
+ * @example
+ * ```ts
+ * import { type ChangeFileSettings, DEFAULT_SETTINGS } from "@tidemark/tidemark";
+ *
+ * const settings: ChangeFileSettings = { ...DEFAULT_SETTINGS, compression: "none" };
+ * console.assert(settings.blockBytes === 256 * 1024);
+ * ```
+ */
+export type ChangeFileSettings = Pick<
+  StoreSettings,
+  | "blockBytes"
+  | "changeFileAgeMsMax"
+  | "changeFileBytesMax"
+  | "compression"
+  | "uploadConcurrencyMax"
+>;
 
 /** What the log is made of. */
 export interface ChangeFileLogOptions {
@@ -56,7 +66,7 @@ export interface ChangeFileLogOptions {
   readonly store: string;
   readonly epoch: number;
   readonly run: number;
-  readonly settings: StoreSettings;
+  readonly settings: ChangeFileSettings;
   readonly ports: Ports;
   /** Who wants to know what becomes of the files. @default nobody */
   readonly followers?: readonly ChangeFileFollower[];
@@ -75,7 +85,7 @@ interface OpenFile {
 }
 
 /** The change files of one epoch. */
-export class ChangeFileLog {
+export class ChangeFileLog implements BatchLog {
   readonly #options: ChangeFileLogOptions;
   readonly #files = new Map<string, LogFile>();
   /** Earlier files of the epoch that no header on disk names yet. */

@@ -8,7 +8,7 @@ import type { ChangeSet } from "../format/change_set.ts";
 import { TidemarkError } from "../errors.ts";
 import { BATCH_BODY_BYTES_MAX as BODY_BYTES_MAX, MIB } from "../limits.ts";
 import type { Clock } from "../port/clock.ts";
-import type { ChangeFileLog } from "./change_file_log.ts";
+import type { BatchLog } from "./batch_log.ts";
 import type { TaskChangelogRegistry } from "./task_changelog_registry.ts";
 import type { UploadMetrics } from "./upload_metrics.ts";
 import type { UploadResult, UploadTask, UploadTasksResult } from "./upload_task.ts";
@@ -40,37 +40,112 @@ export function splitIntoBatches(sets: readonly ChangeSet[]): ChangeSet[][] {
   return batches;
 }
 
-/** What an uploader reports to, besides its caller. */
+/**
+ * What a {@link StateChangeFsUploader} reports to, besides its caller.
+ *
+ * @example
+ * ```ts
+ * import {
+ *   type FsUploaderComponents,
+ *   systemPorts,
+ *   TaskChangelogRegistry,
+ *   UploadMetrics,
+ * } from "@tidemark/tidemark";
+ *
+ * const { clock, metrics } = systemPorts();
+ * const components: FsUploaderComponents = {
+ *   clock,
+ *   metrics: new UploadMetrics(metrics, "orders"),
+ *   registry: new TaskChangelogRegistry({ discard: (keys) => console.log(`${keys} may go`) }),
+ * };
+ * console.assert(components.registry?.trackedFiles === 0);
+ * ```
+ */
 export interface FsUploaderComponents {
+  /** Tells how long uploads take. */
   readonly clock: Clock;
+  /** Where attempts, sizes and times are counted. */
   readonly metrics: UploadMetrics;
   /** Counts who still needs a file. @default nobody counts */
   readonly registry?: TaskChangelogRegistry;
 }
 
-/** Uploads to the change files of a log. */
+/**
+ * Writes the change sets of many tasks to a log, in as few batches as can be: one, unless they are above 64 MiB or
+ * 50,000. {@link uploaderFromConfig} makes one over change files. Seed: `StateChangeFsUploader`.
+ *
+ * A task with a change set above 1023 MiB is refused for its own data (`change-too-large`), and the others are
+ * written. Anything else that fails is thrown, and no task is told: they may be tried again.
+ *
+ * @example
+ * ```ts
+ * import { StateChangeFsUploader, UploadTask } from "@tidemark/tidemark";
+ *
+ * const batches: number[] = [];
+ * const uploader = new StateChangeFsUploader({
+ *   appendBatch(sets, _signal, onDurable) {
+ *     const place = { key: "file", batch: batches.length, bodyBytes: 0, storedBytes: 0 };
+ *     batches.push(sets.length);
+ *     onDurable?.(place);
+ *     return Promise.resolve(place);
+ *   },
+ *   seal: () => Promise.resolve(),
+ * }, () => {}); // nobody else can own this log
+ *
+ * const changes = new Uint8Array([130, 0, 65, 5]); // [0, h'05']
+ * const changeSet = (writer: string) => ({
+ *   writer,
+ *   keyGroups: [0, 127] as const,
+ *   epoch: 1,
+ *   sequenceNumber: 0,
+ *   firstOffset: 0,
+ *   count: 1,
+ *   keyGroupMin: 0,
+ *   keyGroupMax: 0,
+ *   byteLength: changes.length,
+ *   chunks: [changes],
+ * });
+ * const tasks = ["a", "b"].map((name) => new UploadTask([changeSet(name)], () => {}, () => {}));
+ * const { successful, failed } = await uploader.upload(tasks);
+ * console.assert(successful.get(tasks[1])?.[0].key === "file" && failed.size === 0);
+ * console.assert(batches.join() === "2"); // one batch for both
+ * ```
+ */
 export class StateChangeFsUploader implements StateChangeUploader {
   /** A change file takes one batch after another. */
-  readonly canOverlap = false;
-  readonly #log: ChangeFileLog;
+  readonly canOverlap: boolean = false;
+  readonly #log: BatchLog;
   readonly #checkOwner: () => void;
   readonly #components: FsUploaderComponents | undefined;
 
   /**
+   * Makes an uploader.
+   *
    * @param log Where the batches go.
    * @param checkOwner Throws when the job has another owner; asked after a batch is durable, before its tasks complete.
    * @param components What it reports to. @default nothing
    */
-  constructor(log: ChangeFileLog, checkOwner: () => void, components?: FsUploaderComponents) {
+  constructor(log: BatchLog, checkOwner: () => void, components?: FsUploaderComponents) {
     this.#log = log;
     this.#checkOwner = checkOwner;
     this.#components = components;
   }
 
+  /**
+   * Writes the tasks' change sets, and tracks their files.
+   *
+   * @param tasks In order of arrival.
+   * @param options What gives the upload up. @default {}
+   * @returns Which tasks are durable, and which were refused for their own data.
+   * @throws {TidemarkError} `fenced`, of outcome `unknown`, when the job has another owner; what the storage answered:
+   * `storage-full`, `storage-unavailable`, `storage-denied`
+   * @throws The signal's reason, when it was given up.
+   */
   async upload(
     tasks: readonly UploadTask[],
-    { signal }: UploadOptions = {},
+    options: UploadOptions = {},
   ): Promise<UploadTasksResult> {
+    const { signal } = options;
     const failed = new Map<UploadTask, Error>();
     const written: UploadTask[] = [];
     const sets: ChangeSet[] = [];
@@ -97,11 +172,18 @@ export class StateChangeFsUploader implements StateChangeUploader {
     }
   }
 
-  /** Nobody needs the change sets of this result any more. */
-  discard({ successful }: UploadTasksResult): void {
-    for (const { key } of [...successful.values()].flat()) this.#components?.registry?.release(key);
+  /**
+   * Releases the change sets of a result: nobody needs them any more.
+   *
+   * @param result What an upload answered that came too late.
+   */
+  discard(result: UploadTasksResult): void {
+    for (const { key } of [...result.successful.values()].flat()) {
+      this.#components?.registry?.release(key);
+    }
   }
 
+  /** Ends the file that is open. */
   async close(): Promise<void> {
     await this.#log.seal();
   }

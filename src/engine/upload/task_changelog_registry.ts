@@ -17,17 +17,35 @@ interface Tracked {
 }
 
 /**
- * References to change files, by key.
+ * Counts how many change sets still need each change file, by key. Seed: `TaskChangelogRegistry`.
  *
  * A file is handed to the deleter once, when it is no longer written to, no change set and no checkpoint in progress
  * needs it, and no published checkpoint owns it. What is owned elsewhere goes on being counted, and is forgotten
  * silently at the end.
+ *
+ * @example
+ * ```ts
+ * import { TaskChangelogRegistry } from "@tidemark/tidemark";
+ *
+ * const deleted: string[] = [];
+ * const registry = new TaskChangelogRegistry({ discard: (keys) => void deleted.push(...keys) });
+ * registry.startTracking("file", 2); // two change sets lie in it
+ * const letGo = registry.pin(["file"]); // a checkpoint is being made that may need it
+ * registry.release("file", 2);
+ * console.assert(deleted.length === 0);
+ * letGo(); // it failed
+ * console.assert(deleted.join() === "file");
+ * ```
  */
 export class TaskChangelogRegistry implements ChangeFileFollower {
   readonly #deleter: Deleter;
   readonly #files = new Map<string, Tracked>();
 
-  /** @param deleter Gets the files that nobody needs. */
+  /**
+   * Makes a registry that tracks nothing.
+   *
+   * @param deleter Gets the files that nobody needs.
+   */
   constructor(deleter: Deleter) {
     this.#deleter = deleter;
   }
@@ -42,7 +60,12 @@ export class TaskChangelogRegistry implements ChangeFileFollower {
     return this.#files.keys();
   }
 
-  /** Holds a file that begins, as batches may still be added to it when all its change sets are released. */
+  /**
+   * Holds a file that begins, as batches may still be added to it when all its change sets are released.
+   *
+   * @param key Key of the file.
+   * @returns What is told when the file has ended.
+   */
   begin(key: string): FollowedFile {
     return { end: this.#hold([key]) };
   }
@@ -50,7 +73,9 @@ export class TaskChangelogRegistry implements ChangeFileFollower {
   /**
    * Counts change sets that a file holds; a file that grows is counted batch by batch.
    *
+   * @param key Key of the file.
    * @param references How many; above 0.
+   * @throws {RangeError} `references` is no whole number from 1 on.
    */
   startTracking(key: string, references: number): void {
     checkReferences("track", key, references);
@@ -60,9 +85,11 @@ export class TaskChangelogRegistry implements ChangeFileFollower {
   /**
    * Lets go of change sets of a file. One that is not tracked is fine: it is owned elsewhere.
    *
+   * @param key Key of the file.
    * @param references How many; above 0. @default 1
+   * @throws {RangeError} More than are tracked, or no whole number from 1 on.
    */
-  release(key: string, references = 1): void {
+  release(key: string, references: number = 1): void {
     checkReferences("release", key, references);
     const file = this.#files.get(key);
     if (file === undefined) return;
@@ -75,15 +102,21 @@ export class TaskChangelogRegistry implements ChangeFileFollower {
     this.#letGo(key, file);
   }
 
-  /** A published checkpoint owns the file from now on: it is never handed to the deleter from here. */
+  /**
+   * A published checkpoint owns the file from now on: it is never handed to the deleter from here.
+   *
+   * @param key Key of the file; one that is not tracked is fine.
+   */
   stopTracking(key: string): void {
     const file = this.#files.get(key);
     if (file !== undefined) file.isOwnedElsewhere = true;
   }
 
   /**
-   * Holds files for a checkpoint in progress; the answer lets them go, once. Those that are not tracked are owned
-   * elsewhere already.
+   * Holds files for a checkpoint in progress. Those that are not tracked are owned elsewhere already.
+   *
+   * @param keys Keys of the files.
+   * @returns What lets them go, once.
    */
   pin(keys: Iterable<string>): () => void {
     return this.#hold([...new Set(keys)].filter((key) => this.#files.has(key)));

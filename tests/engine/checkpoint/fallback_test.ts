@@ -103,7 +103,7 @@ describe("a job that can't be recovered", () => {
     await store.close();
     for (const key of [/\/checkpoints\//, /\/changelog\//]) {
       const { store: again, backend: failing } = await openEngine(backend);
-      failing.fail({ kind: "get", key, times: 100 });
+      failing.fail({ kind: "get", key });
       await rejectsWith(again.job(JOB, { fallback: true }), "storage-unavailable");
       failing.mend();
       const opened = await again.job(JOB, { fallback: true });

@@ -157,17 +157,25 @@ describe("ChangeFileLog", () => {
     ]);
   });
 
-  test("goes on naming a file though a sync that it was given up for returns after all", async () => {
+  test("goes on naming a file though a sync that it was given up for succeeds after all", async () => {
     const { log, backend } = newLog();
+    let gate: Promise<void> | undefined;
+    const create = backend.createAppender.bind(backend);
+    backend.createAppender = async (key) => {
+      const appender = await create(key);
+      const sync = appender.sync.bind(appender);
+      return Object.assign(appender, { sync: () => sync().then(() => gate) });
+    };
     await log.appendBatch([setOf(0)]);
     const [{ syncedLength }] = log.files;
-    const held = backend.hold({ kind: "sync" });
+    let letGo!: () => void;
+    gate = new Promise((resolve) => letGo = resolve);
     const controller = new AbortController();
     const hanging = log.appendBatch([setOf(1)], controller.signal);
-    await held.reached;
+    await turn();
     controller.abort(new Error("too long"));
     await assert.rejects(hanging, { message: "too long" });
-    held.release();
+    letGo();
     await turn();
     assert.deepEqual(log.files.map((file) => file.syncedLength), [syncedLength]);
     await log.appendBatch([setOf(1)]);

@@ -126,6 +126,15 @@ const WHOLE_OBJECTS: Record<string, Try> = {
     await assert.rejects(() => backend.get("r", { from: 4, to: 3 }), RangeError);
     await assert.rejects(() => backend.get("r", { from: 0.5 }), RangeError);
   },
+  "get may read into memory that it is given": async (backend) => {
+    await backend.put("r", bytesOf("0123456789"));
+    const into = bytesOf("................");
+    assert.equal(textOf(await backend.get("r", { from: 2, to: 5, into })), "234");
+    assert.equal(textOf(await backend.get("r", { from: 8, to: 20, into })), "89");
+    assert.equal(textOf(into.subarray(10)), "......");
+    const short = new Uint8Array(2);
+    await assert.rejects(() => backend.get("r", { from: 2, to: 5, into: short }), RangeError);
+  },
   "get ends with its signal": async (backend) => {
     await backend.put("r", bytesOf("x"));
     await rejectsWith(() => backend.get("r", { signal: AbortSignal.abort() }), "aborted");

@@ -12,6 +12,19 @@ const CHUNK_BYTES = MIB;
 /** Chunks that are held at once, the one read ahead included. */
 const CHUNKS_MAX = 4;
 
+/** A part of the object that is held, or on its way. */
+interface Chunk {
+  /** What is there of it. */
+  readonly bytes: Promise<Uint8Array>;
+  /** Memory that was offered for it. */
+  readonly memory: Uint8Array;
+  /** Whether it was read: its memory is nobody else's. */
+  isRead: boolean;
+  isHeld: boolean;
+  /** Reads that wait for it, or copy it. */
+  users: number;
+}
+
 /** Reads one object of a backend. */
 export class ChangeFileSource implements ByteSource {
   readonly key: string;
@@ -19,7 +32,9 @@ export class ChangeFileSource implements ByteSource {
   readonly #backend: StorageBackend;
   readonly #signal: AbortSignal | undefined;
   /** By number; the one that was asked for last stands last. */
-  readonly #chunks = new Map<number, Promise<Uint8Array>>();
+  readonly #chunks = new Map<number, Chunk>();
+  /** Memory of chunks that are held no more: what new memory costs the collector of garbage is more than a read. */
+  readonly #spare: Uint8Array[] = [];
   /** Where the last read began, and its last chunk: what goes on from there is read ahead. */
   #lastFrom = Infinity;
   #lastChunk = 0;
@@ -32,63 +47,99 @@ export class ChangeFileSource implements ByteSource {
   }
 
   async read(from: number, to: number): Promise<Uint8Array> {
+    const bytes = new Uint8Array(to - from);
+    return bytes.subarray(0, await this.readInto(bytes, from));
+  }
+
+  async readInto(target: Uint8Array, from: number): Promise<number> {
     const first = Math.floor(from / CHUNK_BYTES);
-    const last = Math.floor(Math.max(from, to - 1) / CHUNK_BYTES);
+    const last = Math.floor(Math.max(from, from + target.length - 1) / CHUNK_BYTES);
     const goesOn = from >= this.#lastFrom && first <= this.#lastChunk + 1;
     this.#lastFrom = from;
     this.#lastChunk = last;
     // A long read would push out all that is held.
-    if (last - first + 1 >= CHUNKS_MAX) return await this.#get(from, to);
-    const chunks: Promise<Uint8Array>[] = [];
+    if (last - first + 1 >= CHUNKS_MAX) return await this.#readLong(target, from);
+    const chunks: Chunk[] = [];
     for (let number = first; number <= last; number++) chunks.push(this.#chunk(number));
-    if (goesOn && (last + 1) * CHUNK_BYTES < this.size) void this.#chunk(last + 1);
-    const start = first * CHUNK_BYTES;
-    if (first === last) return (await chunks[0]).subarray(from - start, to - start);
-    return join(await Promise.all(chunks), from - start, to - start);
+    for (const chunk of chunks) chunk.users += 1;
+    if (goesOn && (last + 1) * CHUNK_BYTES < this.size) this.#chunk(last + 1);
+    try {
+      const parts = await Promise.all(chunks.map(({ bytes }) => bytes));
+      return join(parts, target, from - first * CHUNK_BYTES);
+    } finally {
+      for (const chunk of chunks) {
+        chunk.users -= 1;
+        this.#letGo(chunk);
+      }
+    }
   }
 
   /** Lets go of what is held in memory. */
   rest(): void {
     this.#chunks.clear();
+    this.#spare.length = 0;
     this.#lastFrom = Infinity;
   }
 
-  #chunk(number: number): Promise<Uint8Array> {
-    let chunk = this.#chunks.get(number);
-    if (chunk === undefined) {
-      const from = number * CHUNK_BYTES;
-      chunk = this.#get(from, Math.min(from + CHUNK_BYTES, this.size));
-      // Whoever waits for it hears; what nobody asked for is asked for again.
-      chunk.catch(() => this.#chunks.get(number) === chunk && this.#chunks.delete(number));
-    }
+  #chunk(number: number): Chunk {
+    const chunk = this.#chunks.get(number) ?? this.#begin(number);
     this.#chunks.delete(number);
     this.#chunks.set(number, chunk);
-    for (const oldest of this.#chunks.keys()) {
+    for (const [oldest, held] of this.#chunks) {
       if (this.#chunks.size <= CHUNKS_MAX) break;
       this.#chunks.delete(oldest);
+      held.isHeld = false;
+      this.#letGo(held);
     }
     return chunk;
   }
 
-  #get(from: number, to: number): Promise<Uint8Array> {
-    return this.#backend.get(this.key, { from, to, signal: this.#signal });
+  #begin(number: number): Chunk {
+    const from = number * CHUNK_BYTES;
+    const to = Math.min(from + CHUNK_BYTES, this.size);
+    const memory = this.#spare.pop() ?? new Uint8Array(Math.min(CHUNK_BYTES, this.size));
+    const bytes = this.#get(from, to, memory);
+    const chunk: Chunk = { bytes, memory, isRead: false, isHeld: true, users: 0 };
+    bytes.then(() => {
+      chunk.isRead = true;
+      this.#letGo(chunk);
+    }, () => {
+      // Whoever waits for it hears; what nobody asked for is asked for again.
+      if (this.#chunks.get(number) === chunk) this.#chunks.delete(number);
+    });
+    return chunk;
+  }
+
+  /** Takes a chunk's memory back once nobody needs it. That of a read that failed may still be written to. */
+  #letGo({ isHeld, isRead, users, memory }: Chunk): void {
+    if (!isHeld && isRead && users === 0) this.#spare.push(memory);
+  }
+
+  async #readLong(target: Uint8Array, from: number): Promise<number> {
+    const bytes = await this.#get(from, from + target.length);
+    target.set(bytes);
+    return bytes.length;
+  }
+
+  #get(from: number, to: number, into?: Uint8Array): Promise<Uint8Array> {
+    return this.#backend.get(this.key, { from, to, into, signal: this.#signal });
   }
 }
 
-/** Bytes of chunks that follow each other, as far as they are there. */
-function join(chunks: readonly Uint8Array[], from: number, to: number): Uint8Array {
-  const bytes = new Uint8Array(to - from);
+/** Copies bytes of chunks that follow each other, as far as they are there; answers how many. */
+function join(chunks: readonly Uint8Array[], target: Uint8Array, from: number): number {
+  const to = from + target.length;
   let start = 0;
   let filled = 0;
   for (const chunk of chunks) {
     const piece = chunk.subarray(Math.max(0, from - start), Math.max(0, to - start));
-    bytes.set(piece, filled);
+    target.set(piece, filled);
     filled += piece.length;
     // What comes after a gap is not next to it.
     if (chunk.length < CHUNK_BYTES) break;
     start += CHUNK_BYTES;
   }
-  return bytes.subarray(0, filled);
+  return filled;
 }
 
 /** Opens a change file that must be there. @throws {TidemarkError} `changes-lost` when it is not. */

@@ -69,16 +69,34 @@ export class RestoredFile implements ByteSource {
     return new RestoredFile(place, part, { source, isLocal: false });
   }
 
-  async read(from: number, to: number): Promise<Uint8Array> {
+  read(from: number, to: number): Promise<Uint8Array> {
+    return this.#read(to, (source) => source.read(from, to), ({ length }) => length === to - from);
+  }
+
+  readInto(target: Uint8Array, from: number): Promise<number> {
+    const { length } = target;
+    return this.#read(
+      from + length,
+      (source) => source.readInto(target, from),
+      (count) => count === length,
+    );
+  }
+
+  /** Reads up to `to`, once more from the main file when the copy fails or is too short. */
+  async #read<Result>(
+    to: number,
+    read: (source: ChangeFileSource) => Promise<Result>,
+    isWhole: (result: Result) => boolean,
+  ): Promise<Result> {
     const source = this.#source;
     try {
-      const bytes = await source.read(from, to);
-      if (bytes.length === to - from || !this.#isLocal) return bytes;
+      const result = await read(source);
+      if (isWhole(result) || !this.#isLocal) return result;
       await this.#leave(source, new Error(`It ends before byte ${to}`));
     } catch (error) {
       await this.#leaveOr(source, error);
     }
-    return await this.#source.read(from, to);
+    return await read(this.#source);
   }
 
   /** Lets go of what is held in memory; it is read again when it is asked for. */

@@ -13,7 +13,7 @@ import {
 } from "./_lz4_frame.ts";
 import { corrupt, orCorrupt } from "./_malformed.ts";
 import { wantSame } from "./_want.ts";
-import { type ByteSource, readRange } from "./byte_source.ts";
+import { type ByteSource, readRangeInto } from "./byte_source.ts";
 import type { Batch } from "./change_file.ts";
 
 const READ_BYTES = MIB;
@@ -36,16 +36,16 @@ export class BodyReader {
   #from = 0;
   #to = 0;
   #nextBlock = 0;
-  /** Blocks that were read ahead, from #nextBlock on: stored bytes and how far they are used. */
-  #ahead: Uint8Array = new Uint8Array(0);
-  #aheadAt = 0;
+  /** Where stored blocks that were read ahead are in memory, from #nextBlock on. */
+  #aheadAt: number;
+  #aheadEnd: number;
 
   /** @param ranges All that will be asked for, in order. */
   constructor(codec: Codec, from: { source: ByteSource; batch: Batch }, ranges: BodyRange[]) {
     this.#codec = codec;
     this.#source = from.source;
     this.#batch = from.batch;
-    this.#input = codec.arenaStart;
+    this.#input = this.#aheadAt = this.#aheadEnd = codec.arenaStart;
     this.#window = this.#input + BLOCK_WORD_BYTES + BLOCK_BYTES_MAX + SLOP_BYTES;
     const { blocks, blockBytes, position } = from.batch;
     this.#needed = new Uint8Array(blocks.length);
@@ -69,8 +69,7 @@ export class BodyReader {
     const { blockBytes } = this.#batch;
     if (from >= this.#to) {
       const block = Math.floor(from / blockBytes);
-      if (block !== this.#nextBlock) this.#ahead = new Uint8Array(0);
-      if (block !== this.#nextBlock) this.#aheadAt = 0;
+      if (block !== this.#nextBlock) this.#aheadAt = this.#aheadEnd;
       this.#nextBlock = block;
       this.#from = this.#to = block * blockBytes;
     } else if (to > this.#to) {
@@ -86,13 +85,7 @@ export class BodyReader {
   async #addBlock(): Promise<void> {
     const index = this.#nextBlock;
     const { blocks, bodyLength, blockBytes } = this.#batch;
-    if (this.#aheadAt === this.#ahead.length) await this.#readAhead();
-    const stored = BLOCK_WORD_BYTES + blocks[index].length;
-    this.#codec.bytes.set(
-      this.#ahead.subarray(this.#aheadAt, this.#aheadAt + stored),
-      this.#input,
-    );
-    this.#aheadAt += stored;
+    if (this.#aheadAt === this.#aheadEnd) await this.#readAhead();
     const range = {
       key: this.#source.key,
       from: this.#positions[index],
@@ -106,21 +99,22 @@ export class BodyReader {
     }
     this.#to += content;
     this.#nextBlock++;
+    this.#aheadAt += BLOCK_WORD_BYTES + blocks[index].length;
   }
 
   #checkBlock(index: number): void {
     const { length, hash } = this.#batch.blocks[index];
-    const found = this.#codec.xxh64(this.#input, BLOCK_WORD_BYTES + length);
+    const found = this.#codec.xxh64(this.#aheadAt, BLOCK_WORD_BYTES + length);
     wantSame("XXH64", found, hash);
-    const word = readUint32(this.#codec.bytes, this.#input);
+    const word = readUint32(this.#codec.bytes, this.#aheadAt);
     wantSame("length", readBlockWord(word, this.#batch.blockBytes).length, length);
   }
 
   #unpack(length: number, content: number): number {
     const codec = this.#codec;
-    const at = this.#input + BLOCK_WORD_BYTES;
+    const at = this.#aheadAt + BLOCK_WORD_BYTES;
     const target = this.#window + this.#to - this.#from;
-    const word = readUint32(codec.bytes, this.#input);
+    const word = readUint32(codec.bytes, this.#aheadAt);
     if (!readBlockWord(word, this.#batch.blockBytes).plain) {
       return codec.decompress(at, length, target, content);
     }
@@ -134,7 +128,9 @@ export class BodyReader {
     const from = this.#positions[first];
     let end = first + 1;
     while (this.#needed[end] === 1 && this.#positions[end + 1] - from <= READ_BYTES) end++;
-    this.#ahead = await readRange(this.#source, from, this.#positions[end]);
-    this.#aheadAt = 0;
+    this.#aheadAt = this.#input;
+    this.#aheadEnd = this.#input + this.#positions[end] - from;
+    const ahead = this.#codec.bytes.subarray(this.#aheadAt, this.#aheadEnd);
+    await readRangeInto(this.#source, from, ahead);
   }
 }

@@ -1,7 +1,7 @@
 /** Reads an object forwards, through a window in the codec's memory. @module */
 import type { Codec } from "../../../wasm/mod.ts";
 import { MIB } from "../limits.ts";
-import { type ByteSource, readRange } from "./byte_source.ts";
+import { type ByteSource, readRange, readRangeInto } from "./byte_source.ts";
 import { Malformed } from "./_malformed.ts";
 
 const READ_BYTES = MIB;
@@ -97,8 +97,8 @@ export class SourceWindow {
     }
     const from = this.position + kept;
     const to = Math.min(this.#limit, Math.max(this.position + count, from + READ_BYTES));
-    const bytes = await readRange(this.#source, from, to);
-    memory.set(bytes, this.#end);
-    this.#end += bytes.length;
+    const end = this.#end + to - from;
+    await readRangeInto(this.#source, from, memory.subarray(this.#end, end));
+    this.#end = end;
   }
 }

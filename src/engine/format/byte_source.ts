@@ -12,6 +12,11 @@ export interface ByteSource {
   readonly size: number;
   /** Reads the bytes from `from` to before `to`. */
   read(from: number, to: number): Promise<Uint8Array>;
+  /**
+   * Reads bytes from `from` on as {@link ByteSource.read} does, into memory that there is; answers how many.
+   * Nothing is written to it once the call has settled. @default they are read, and copied
+   */
+  readInto?(target: Uint8Array, from: number): Promise<number>;
 }
 
 /**
@@ -24,10 +29,40 @@ export async function readRange(
   from: number,
   to: number,
 ): Promise<Uint8Array> {
-  if (to <= source.size) {
-    const bytes = await source.read(from, to);
-    if (bytes.length === to - from) return bytes;
-    throw corrupt({ key: source.key, from, to }, "stored bytes", `only ${bytes.length} are there`);
+  checkEnd(source, from, to);
+  const bytes = await source.read(from, to);
+  checkCount(source, { from, to, count: bytes.length });
+  return bytes;
+}
+
+/**
+ * Fills memory with a range that must be there.
+ *
+ * @throws {TidemarkError} `corrupt` when the object ends before.
+ */
+export async function readRangeInto(
+  source: ByteSource,
+  from: number,
+  target: Uint8Array,
+): Promise<void> {
+  const to = from + target.length;
+  if (source.readInto === undefined) {
+    target.set(await readRange(source, from, to));
+    return;
   }
-  throw corrupt({ key: source.key, from, to }, "stored bytes", `it ends at byte ${source.size}`);
+  checkEnd(source, from, to);
+  checkCount(source, { from, to, count: await source.readInto(target, from) });
+}
+
+function checkEnd({ key, size }: ByteSource, from: number, to: number): void {
+  if (to <= size) return;
+  throw corrupt({ key, from, to }, "stored bytes", `it ends at byte ${size}`);
+}
+
+function checkCount(
+  { key }: ByteSource,
+  { from, to, count }: { from: number; to: number; count: number },
+): void {
+  if (count === to - from) return;
+  throw corrupt({ key, from, to }, "stored bytes", `only ${count} are there`);
 }

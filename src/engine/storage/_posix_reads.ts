@@ -36,7 +36,8 @@ export class PosixReads {
       let bytes: Uint8Array;
       try {
         const from = Math.min(range.from, stat.size);
-        const target = new Uint8Array(Math.min(range.to, stat.size) - from);
+        const length = Math.max(0, Math.min(range.to, stat.size) - from);
+        const target = options.into?.subarray(0, length) ?? new Uint8Array(length);
         const count = await readFully(handle, target, from, key, options.signal);
         bytes = target.subarray(0, count);
       } catch (error) {

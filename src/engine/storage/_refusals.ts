@@ -19,7 +19,7 @@ export function abortedError(key: string, signal: AbortSignal): TidemarkError {
   });
 }
 
-/** Checks the range of a read. @throws {RangeError} */
+/** Checks the range of a read, and the memory for it. @throws {RangeError} */
 export function checkRange(key: string, options: GetOptions): { from: number; to: number } {
   const from = options.from ?? 0;
   const to = options.to ?? Infinity;
@@ -29,6 +29,12 @@ export function checkRange(key: string, options: GetOptions): { from: number; to
   if (!(to >= from) || (to !== Infinity && !Number.isSafeInteger(to))) {
     throw new RangeError(
       `Cannot read ${JSON.stringify(key)} to byte ${to}: wants a whole number, at least ${from}`,
+    );
+  }
+  const { into } = options;
+  if (into !== undefined && !(into.length >= to - from)) {
+    throw new RangeError(
+      `Cannot read ${JSON.stringify(key)} into ${into.length} bytes: wants room for ${to - from}`,
     );
   }
   return { from, to };

@@ -51,6 +51,11 @@ export interface GetOptions {
   to?: number;
   /** Stops the read. @default never */
   signal?: AbortSignal;
+  /**
+   * Memory that may be read into, from its beginning: at least as long as the range. It is the read's own until that
+   * has succeeded, and may be written to at any time after one that has not. @default new memory
+   */
+  into?: Uint8Array;
 }
 
 /**
@@ -306,9 +311,9 @@ export interface StorageBackend {
    *
    * @param key Which.
    * @param options Range and signal. @default {}
-   * @returns The bytes; the caller's own.
+   * @returns The bytes; the caller's own. They need not be in the memory that was offered.
    * @throws {TidemarkError} `object-not-found`, `aborted`
-   * @throws {RangeError} A range that is none.
+   * @throws {RangeError} A range that is none, or memory that is shorter.
    */
   get(key: string, options?: GetOptions): Promise<Uint8Array>;
   /**

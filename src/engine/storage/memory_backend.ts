@@ -82,7 +82,10 @@ export class MemoryBackend implements StorageBackend {
     if (options.signal?.aborted) throw abortedError(key, options.signal);
     const object = this.#objects.get(key);
     if (object === undefined) throw noObjectError("read", key);
-    return object.bytes.slice(Math.min(from, object.length), Math.min(to, object.length));
+    const found = object.bytes.subarray(Math.min(from, object.length), Math.min(to, object.length));
+    const bytes = options.into?.subarray(0, found.length) ?? new Uint8Array(found.length);
+    bytes.set(found);
+    return bytes;
   }
 
   // deno-lint-ignore require-await -- a refused key must reject, not throw

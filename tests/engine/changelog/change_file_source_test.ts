@@ -10,12 +10,14 @@ import { hasSettled, newMemory, turn } from "../_engine.ts";
 
 const KEY = "file";
 
-/** A backend that notes which parts are asked for, in MiB. */
+/** A backend that notes which parts are asked for, in MiB, and what memory is offered for them. */
 class NotingBackend extends FaultyBackend {
   readonly asked: (readonly [number, number])[] = [];
+  readonly offered: (Uint8Array | undefined)[] = [];
 
   override get(key: string, options: GetOptions = {}): Promise<Uint8Array> {
     this.asked.push([options.from! / MIB, options.to! / MIB]);
+    this.offered.push(options.into);
     return super.get(key, options);
   }
 }
@@ -116,6 +118,46 @@ describe("ChangeFileSource", () => {
     const found = await source.read(MIB / 2, 5 * MIB);
     assert.equal(found.length, 4.5 * MIB);
     assert.deepEqual(backend.asked, [[0.5, 5]]);
+  });
+
+  test("reads into the same memory again and again", async () => {
+    const { backend, bytes } = await newFile(16);
+    const source = new ChangeFileSource(backend, KEY, bytes.length);
+    const target = new Uint8Array(MIB);
+    for (let at = MIB / 2; at + MIB <= bytes.length; at += MIB) {
+      assert.equal(await source.readInto(target, at), MIB);
+      assert.equal(xxh64(target), xxh64(bytes.subarray(at, at + MIB)), `at ${at}`);
+    }
+    assert.equal(backend.offered.length, 16);
+    assert.ok(new Set(backend.offered).size <= 6, `${new Set(backend.offered).size} memories`);
+  });
+
+  test("overwrites no chunk that a read still waits for another to copy with", async () => {
+    const { backend, bytes } = await newFile(12);
+    const source = new ChangeFileSource(backend, KEY, bytes.length);
+    await source.read(11 * MIB, 11 * MIB + 1);
+    const held = backend.hold({ kind: "get", skip: 1 });
+    const both = source.read(MIB - 10, MIB + 10);
+    await held.reached;
+    for (let at = 2; at < 11; at++) await source.read(at * MIB, at * MIB + 10);
+    held.release();
+    assert.deepEqual(await both, bytes.slice(MIB - 10, MIB + 10));
+  });
+
+  test("never uses memory again whose read runs or has failed", async () => {
+    const { backend, bytes } = await newFile(24);
+    const source = new ChangeFileSource(backend, KEY, bytes.length);
+    await source.read(0, 10);
+    const held = backend.hold({ kind: "get" });
+    await source.read(10, 20);
+    await held.reached;
+    const running = backend.offered.at(-1);
+    for (let at = 23; at >= 12; at--) await source.read(at * MIB, at * MIB + 10);
+    backend.fail({ kind: "get" });
+    held.release();
+    await turn();
+    for (let at = 11; at >= 1; at--) await source.read(at * MIB, at * MIB + 10);
+    assert.equal(backend.offered.filter((memory) => memory === running).length, 1);
   });
 
   test("gives what is there when the object is shorter than it was", async () => {

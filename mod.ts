@@ -80,6 +80,7 @@ export type {
   KeyGroupRange,
   LostChanges,
   LostCheckpoint,
+  OffsetRange,
   PersistedSegment,
   PersistResult,
   Problem,

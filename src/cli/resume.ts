@@ -38,10 +38,14 @@ async function run(context: CommandContext): Promise<number> {
   });
   const from = result.checkpoint === undefined ? "nothing" : `checkpoint ${result.checkpoint.uuid}`;
   const rows = result.writers.map(({ writer, nextOffset }) => [writer, String(nextOffset)]);
+  const dropped = result.dropped.map(({ writer, from, to }) => `${writer} ${from} to ${to}`);
   const text = [
     `Job ${options.required("job")} starts again from ${at === "tail" ? "its tail" : from}, ` +
     `run ${result.run}`,
     ...(rows.length === 0 ? [] : [formatTable([["WRITER", "NEXT OFFSET"], ...rows])]),
+    ...(dropped.length === 0 ? [] : [
+      `Dropped, with files that stay until a checkpoint is published: ${dropped.join(", ")}`,
+    ]),
   ].join("\n");
   await report.result(text, { ...result, checkpoint: result.checkpoint ?? null });
   return EXIT_OK;

@@ -5,6 +5,7 @@
  */
 import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
 import { orAborted } from "./_or_aborted.ts";
+import { offsetsOf } from "./changelog/offset_ranges.ts";
 import { readFileSets } from "./changelog/file_sets.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
@@ -25,12 +26,11 @@ import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { TidemarkError } from "./errors.ts";
-import type { CatalogEntry } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
 import { JobCollection } from "./job_collection.ts";
 import { JobRun, type RunPosition } from "./job_run.ts";
-import { planResume } from "./job_resume.ts";
+import { droppedByResume, planResume } from "./job_resume.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type {
@@ -280,6 +280,10 @@ export class OwnedJob implements Job {
     try {
       const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
       const manifest = plan.entry && await this.#checkpointer.readManifest(plan.entry);
+      const ends = offsetsOf(old.writers.map(({ position }) => position));
+      const dropped = plan.at === "tail"
+        ? []
+        : await droppedByResume(this.#checkpointer, manifest, ends);
       if (!old.log.isWriting) await old.log.seal();
       owner = await old.owner.takeNext();
       if (owner === undefined) throw fenced(this.id, old.epoch);
@@ -291,7 +295,7 @@ export class OwnedJob implements Job {
       this.#publishAsRun();
       this.#run.checkOwner();
       this.#options.local?.retain(this.#run.keysInUse());
-      return await this.#resumed(plan.entry, manifest);
+      return { ...await this.#resumed(manifest), dropped };
     } catch (error) {
       this.#run.end(isFenced(error) ? error : resumeFailed(this.id, error));
       await owner?.close();
@@ -315,14 +319,13 @@ export class OwnedJob implements Job {
   }
 
   async #resumed(
-    entry: CatalogEntry | undefined,
     manifest: ManifestBody | undefined,
-  ): Promise<ResumeResult> {
+  ): Promise<Omit<ResumeResult, "dropped">> {
     const { run, epoch } = this.#run;
     const writers = (await this.writers()).map(({ writer, nextOffset, sequenceNumber }) => (
       { writer, nextOffset, sequenceNumber }
     ));
-    if (entry === undefined || manifest === undefined) return { run, epoch, writers };
+    if (manifest === undefined) return { run, epoch, writers };
     return { run, epoch, writers, checkpoint: toDetails(this.#checkpointer.newest, manifest) };
   }
 

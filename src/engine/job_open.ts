@@ -3,6 +3,7 @@
  * Owns: the order of steps. Does not own: any of them.
  * @module
  */
+import { furthest, type Offsets, offsetsOf, rangesBetween } from "./changelog/offset_ranges.ts";
 import { scanTail } from "./changelog/tail_scan.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
@@ -18,7 +19,7 @@ import type { ManifestBody } from "./format/manifest.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { OwnerLock } from "./storage/backend.ts";
-import type { JobOptions, RecoveryReport } from "./types.ts";
+import type { JobOptions, OffsetRange, RecoveryReport } from "./types.ts";
 import { beginUploads, copyUnproven, type JobUploads } from "./job_uploads.ts";
 import type { LocalRecovery } from "./upload/local_recovery.ts";
 
@@ -99,6 +100,8 @@ async function takeJob(
 interface FoundTail {
   readonly head: ManifestBody | undefined;
   readonly tail: Tail;
+  /** Where every writer's last change ends that anything told of. */
+  readonly known: Offsets;
 }
 
 /** Reads what the job goes on from, and writes nothing. */
@@ -113,7 +116,38 @@ async function findTail(
   const tail = await scanTail(
     { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch: epoch },
   );
-  return { head, tail };
+  return { head, tail, known: tail.known };
+}
+
+/** Where the last change of every writer ends that anything tells of, in a job that can't be recovered. */
+async function surveyTail(
+  { place: { backend, keys, store } }: JobOpenOptions,
+  checkpointer: Checkpointer,
+  beforeEpoch: number,
+): Promise<Offsets> {
+  const { tailFrom, doomed } = checkpointer.newest;
+  const head = await ifGood(checkpointer.readHead());
+  const adopted = await ifGood(checkpointer.readAdopted());
+  // What is lost has been told of already.
+  const onLoss = (): void => {};
+  const tail = await scanTail(
+    { backend, keys, store, tailFrom, doomed, head, adopted, beforeEpoch, onLoss },
+  );
+  return furthest(tail.known, offsetsOf(tail.writers.values()), offsetsOf(adopted?.writers ?? []));
+}
+
+/** What was read; undefined when it is damaged or missing. */
+async function ifGood<Read>(reading: Promise<Read>): Promise<Read | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isOfData(error)) return undefined;
+    throw error;
+  }
+}
+
+function isOfData(error: unknown): boolean {
+  return error instanceof TidemarkError && error.kind === "corrupt";
 }
 
 /** With `fallback`, a job that can't be recovered goes on from its newest whole checkpoint, as if it was resumed there. */
@@ -125,8 +159,7 @@ async function findOrGiveUpTail(
   try {
     return await findTail(options, checkpointer, epoch);
   } catch (error) {
-    const isOfData = error instanceof TidemarkError && error.kind === "corrupt";
-    if (!isOfData || options.fallback !== true) throw error;
+    if (!isOfData(error) || options.fallback !== true) throw error;
     const { place, ports: { logger } } = options;
     const job = place.keys.job;
     logger.log("error", "Gives the tail up, and falls back to a checkpoint", { job, error });
@@ -134,8 +167,9 @@ async function findOrGiveUpTail(
     const head = newest.head === null
       ? null
       : (await findWhole(place, newest, "latest", logger)).uuid;
+    const known = await surveyTail(options, checkpointer, epoch);
     await checkpointer.publishResume(epoch, { head });
-    return await findTail(options, checkpointer, epoch);
+    return { ...await findTail(options, checkpointer, epoch), known };
   }
 }
 
@@ -162,13 +196,16 @@ async function takeOver(
   { place, local, ports }: JobOpenOptions,
   checkpointer: Checkpointer,
   uploads: JobUploads,
-  { head, tail }: FoundTail,
+  { head, tail, known }: FoundTail,
 ): Promise<Pick<OpenedJob, "tail" | "carried" | "report">> {
   const { copies, release } = await copyUnproven(place, uploads, tail);
   await checkpointer.publishRecovered(tail, [...tail.files, ...copies]);
   // The catalog names them from now on.
   release();
   logTorn(place, ports, tail);
+  const ends = offsetsOf(tail.writers.values());
+  const dropped = rangesBetween(ends, known);
+  logDropped(place, ports, dropped);
   const carried = joinFiles(filesOfHead(head), tail.files);
   await local?.sweep(place.keys, carried);
   return {
@@ -177,6 +214,8 @@ async function takeOver(
     report: {
       adoptedSets: tail.sets,
       adoptedChanges: tail.changes,
+      adopted: rangesBetween(offsetsOf(head?.writers ?? []), ends),
+      dropped,
       copiedBatches: tail.unproven.length,
       torn: tail.torn,
       warnings: [],
@@ -186,6 +225,12 @@ async function takeOver(
 
 function filesOfHead(head: ManifestBody | undefined): NeededFile[] {
   return head === undefined ? [] : filesOfManifest(head);
+}
+
+function logDropped({ keys }: JobPlace, { logger }: Ports, dropped: readonly OffsetRange[]): void {
+  if (dropped.length === 0) return;
+  const message = "Dropped changes, whose files stay until a checkpoint is published";
+  logger.log("warning", message, { job: keys.job, dropped });
 }
 
 /** One line, however many there are: a full disk leaves one with each file that was begun on it. */

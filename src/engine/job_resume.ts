@@ -1,8 +1,12 @@
-/** Finds where a resume goes. Does not own: going there. @module */
-import { findCheckpoint } from "./checkpoint/checkpoint_list.ts";
+/** Finds where a resume goes, and what it leaves behind. Does not own: going there. @module */
+import { type Offsets, offsetsOf, rangesBetween } from "./changelog/offset_ranges.ts";
+import type { Checkpointer } from "./checkpoint/checkpointer.ts";
+import { findCheckpoint, lineOf } from "./checkpoint/checkpoint_list.ts";
+import { lineFrom } from "./checkpoint/fallback.ts";
 import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry, GenerationBody } from "./format/generation.ts";
-import type { At } from "./types.ts";
+import type { ManifestBody } from "./format/manifest.ts";
+import type { At, OffsetRange } from "./types.ts";
 
 /** Where a resume goes: the tail, a checkpoint, or nothing when `latest` has none. */
 export interface ResumePlan {
@@ -32,4 +36,26 @@ export function planResume(
     `Cannot resume job ${job} at checkpoint ${entry.uuid}: its fingerprint is ${entry.fingerprint}, the job's ${fingerprint}; accept ${entry.fingerprint} explicitly if the pipeline can read it`,
     { details: { job, uuid: entry.uuid, found: entry.fingerprint, wanted: fingerprint } },
   );
+}
+
+/**
+ * Which changes are no part of the job any more after a resume: those behind the checkpoint that the line which ends
+ * has in common with the one that goes on. Asked before the resume.
+ *
+ * @param target Where the resume goes; undefined: to nothing.
+ * @param ends Where the writers stand.
+ */
+export async function droppedByResume(
+  checkpointer: Checkpointer,
+  target: ManifestBody | undefined,
+  ends: Offsets,
+): Promise<OffsetRange[]> {
+  const { newest } = checkpointer;
+  const line = lineOf(newest);
+  const entry = newest.checkpoints.find(({ uuid }) => uuid === target?.uuid);
+  const ancestors = entry === undefined ? [] : [...lineFrom(newest, entry)];
+  const common = ancestors.find(({ uuid }) => line.has(uuid));
+  if (common === undefined || target === undefined) return rangesBetween(new Map(), ends);
+  const { writers } = common === entry ? target : await checkpointer.readManifest(common);
+  return rangesBetween(offsetsOf(writers), ends);
 }

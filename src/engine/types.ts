@@ -19,7 +19,13 @@ export type {
   RetentionPolicy,
 } from "./types/collection.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";
-export type { Problem, RecoveryReport, VerifyOptions, VerifyReport } from "./types/report.ts";
+export type {
+  OffsetRange,
+  Problem,
+  RecoveryReport,
+  VerifyOptions,
+  VerifyReport,
+} from "./types/report.ts";
 export type { ChangelogReader, ChangeRange, RangedSlice, ReadOptions } from "./types/reader.ts";
 export type {
   RestoredChange,

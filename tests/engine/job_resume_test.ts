@@ -39,7 +39,8 @@ describe("Job.resume", () => {
     const { job } = await openJobOn();
     await appendDurably(job, "w", "a");
     const result = await job.resume();
-    assert.deepEqual(result, { run: 2, epoch: 2, writers: [] });
+    const dropped = [{ writer: "w", from: 0, to: 1 }];
+    assert.deepEqual(result, { run: 2, epoch: 2, writers: [], dropped });
     assert.deepEqual((await restore(job, { at: "tail" })).changes, {});
     await appendDurably(job, "w", "b");
     assert.deepEqual(await restoreWriter(job, "w"), ["b"]);

@@ -187,7 +187,7 @@ describe("fallback", () => {
     const job = jobWith({
       resume: ({ fallback } = {}) => {
         seen.push(fallback);
-        return Promise.resolve({ run: 2, epoch: 2, writers: [] });
+        return Promise.resolve({ run: 2, epoch: 2, writers: [], dropped: [] });
       },
       restore: ({ fallback } = {}) => {
         seen.push(fallback);

@@ -41,7 +41,10 @@ export async function findWhole(
 }
 
 /** A checkpoint and its ancestors, newest first. */
-function* lineFrom({ checkpoints }: GenerationBody, first: CatalogEntry): Generator<CatalogEntry> {
+export function* lineFrom(
+  { checkpoints }: GenerationBody,
+  first: CatalogEntry,
+): Generator<CatalogEntry> {
   const entries = new Map(checkpoints.map((entry) => [entry.uuid, entry]));
   for (let next: CatalogEntry | undefined = first; next !== undefined;) {
     yield next;

@@ -1,5 +1,6 @@
 /** Checkpoints, and where a pipeline starts again. @module */
 import type { KeyGroupRange } from "./change.ts";
+import type { OffsetRange } from "./report.ts";
 
 /**
  * Where a restore or a resume starts: the newest checkpoint of the job's line (`latest`), everything that is durable
@@ -186,4 +187,9 @@ export interface ResumeResult {
     /** Sequence number of its active change set. */
     readonly sequenceNumber: number;
   }[];
+  /**
+   * What was appended after the place where it starts, durable or not, and is no part of the job any more. Its files
+   * stay until a checkpoint was published.
+   */
+  readonly dropped: readonly OffsetRange[];
 }

@@ -28,6 +28,29 @@ export interface Problem {
 }
 
 /**
+ * Changes of one writer, by their offsets.
+ *
+ * @example
+ * ```ts
+ * import { type OffsetRange, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * const dropped: readonly OffsetRange[] = (await job.resume()).dropped; // there is no checkpoint
+ * console.assert(dropped[0].writer === "totals" && dropped[0].from === 0 && dropped[0].to === 1);
+ * ```
+ */
+export interface OffsetRange {
+  /** The writer's name. */
+  readonly writer: string;
+  /** Offset of the first of them. */
+  readonly from: number;
+  /** Offset after the last of them. */
+  readonly to: number;
+}
+
+/**
  * Options of {@link JobReader.verify}.
  *
  * @example
@@ -102,6 +125,13 @@ export interface RecoveryReport {
   readonly adoptedSets: number;
   /** Changes in them. */
   readonly adoptedChanges: number;
+  /** The same writer by writer: what was taken over beyond `head`. */
+  readonly adopted: readonly OffsetRange[];
+  /**
+   * What was found, or told of, and is no part of the job any more: behind a gap that was never acknowledged, or given
+   * up by `fallback`. Its files stay until a checkpoint was published.
+   */
+  readonly dropped: readonly OffsetRange[];
   /** Batches that were copied into a file of the new epoch, as what can be read need not be on disk. */
   readonly copiedBatches: number;
   /** Torn ends, with byte range and reason. None of it was ever acknowledged. */

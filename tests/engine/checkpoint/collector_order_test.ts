@@ -137,6 +137,20 @@ describe("a collection", () => {
     assert.deepEqual(await restoreWriter(again, "w"), ["b"]);
   });
 
+  test("deletes no change files before this owner has published a checkpoint", async () => {
+    const { job, backend } = await openJobOn(newMemory(), { changeFileBytesMax: 1 });
+    await commit(job, "a");
+    await appendDurably(job, "w", "left behind");
+    const left = (await changeFiles(backend)).at(-1)!;
+    await job.resume({ at: "latest" });
+    const { objects } = await job.collect(AT_ONCE);
+    const decided = objects.find(({ key }) => key === left);
+    assert.equal(decided?.reason, "this owner has published no checkpoint yet");
+    await commit(job, "b");
+    await job.collect(AT_ONCE);
+    assert.ok(!(await changeFiles(backend)).includes(left));
+  });
+
   test("deletes nothing while somebody reads the tail", async () => {
     const { job, store, backend, ports } = await openJobOn();
     for (const text of ["a", "b", "c"]) await commit(job, text);

@@ -159,7 +159,7 @@ describe("ChangeFileLog", () => {
 
   test("goes on naming a file though a sync that it was given up for succeeds after all", async () => {
     const { log, backend } = newLog();
-    let gate: Promise<void> | undefined;
+    let gate = Promise.resolve();
     const create = backend.createAppender.bind(backend);
     backend.createAppender = async (key) => {
       const appender = await create(key);

@@ -12,16 +12,19 @@ export const YES_OPTION: CommandOption = {
 /**
  * Says no, before anything is opened, where nobody has said yes and nobody can be asked.
  *
+ * @param look The option that shows the plan.
+ * @param because Why it asks. @default "it destroys"
  * @throws {UsageError}
  */
 export function requireAssent(
   { io, options }: CommandContext,
   command: string,
   look: string,
+  because = "it destroys",
 ): void {
   if (options.flag("yes") || (io.isInputTerminal && io.isErrorTerminal)) return;
   throw new UsageError(
-    `Cannot ${command}: it destroys, and there is no terminal to ask at; look at the plan with ` +
+    `Cannot ${command}: ${because}, and there is no terminal to ask at; look at the plan with ` +
       `${look}, then give --yes`,
     command,
   );

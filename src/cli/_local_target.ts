@@ -16,6 +16,8 @@ import type {
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  SalvageOptions,
+  SalvageReport,
   Store,
   VerifyOptions,
   VerifyReport,
@@ -28,6 +30,7 @@ import type {
   ReadStore,
   ReadTarget,
   RestoreWish,
+  SalvageTarget,
   Target,
   TargetRestore,
 } from "./_target.ts";
@@ -54,6 +57,26 @@ export async function openLocalTarget(
 /** Opens the store that the options name, for reading. */
 export async function openLocalStore(context: CommandContext): Promise<ReadStore> {
   return new LocalStore(await openNamedStore(context, { mode: "read", create: false }));
+}
+
+/** Opens the store that the options name, to salvage a job of it, or only to look. */
+export async function openLocalSalvage(
+  context: CommandContext,
+  mode: "read" | "own",
+): Promise<SalvageTarget> {
+  return new LocalSalvage(await openNamedStore(context, { mode, create: false }));
+}
+
+class LocalSalvage implements SalvageTarget {
+  constructor(readonly store: Store) {}
+
+  salvage(job: string, options: SalvageOptions): Promise<SalvageReport> {
+    return this.store.salvage(job, options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store.close();
+  }
 }
 
 class LocalStore implements ReadStore {

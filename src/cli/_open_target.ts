@@ -1,8 +1,8 @@
 /** Finds the job that the options name, here or at a sidecar. */
-import { openLocalStore, openLocalTarget } from "./_local_target.ts";
-import { openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
+import { openLocalSalvage, openLocalStore, openLocalTarget } from "./_local_target.ts";
+import { openRemoteSalvage, openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
 import { STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
-import type { OpenFor, ReadStore, Target } from "./_target.ts";
+import type { OpenFor, ReadStore, SalvageTarget, Target } from "./_target.ts";
 import { UsageError } from "./_usage_error.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
@@ -59,6 +59,16 @@ export async function openReadStore(context: CommandContext): Promise<ReadStore>
   const url = urlOf(context);
   if (url === undefined) return await openLocalStore(context);
   return openRemoteStore(context.io, url);
+}
+
+/** Opens the store that the options name, to salvage a job of it, or only to look. */
+export async function openSalvage(
+  context: CommandContext,
+  mode: "read" | "own",
+): Promise<SalvageTarget> {
+  const url = urlOf(context);
+  if (url === undefined) return await openLocalSalvage(context, mode);
+  return openRemoteSalvage(context.io, url);
 }
 
 /** The sidecar's address, if there is to be one. */

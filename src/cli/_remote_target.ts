@@ -14,6 +14,8 @@ import type {
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  SalvageOptions,
+  SalvageReport,
   VerifyOptions,
   VerifyReport,
   WriterPosition,
@@ -25,6 +27,7 @@ import type {
   ReadStore,
   ReadTarget,
   RestoreWish,
+  SalvageTarget,
   Target,
   TargetRestore,
 } from "./_target.ts";
@@ -49,6 +52,21 @@ export async function openRemoteTarget(
 /** The store of a sidecar. */
 export function openRemoteStore(io: CliIo, url: string): ReadStore {
   return new RemoteStore(clientOf(io, url));
+}
+
+/** Salvages at a sidecar. */
+export function openRemoteSalvage(io: CliIo, url: string): SalvageTarget {
+  return new RemoteSalvage(clientOf(io, url));
+}
+
+class RemoteSalvage implements SalvageTarget {
+  constructor(readonly client: TidemarkClient) {}
+
+  salvage(job: string, { accept, dryRun }: SalvageOptions): Promise<SalvageReport> {
+    return this.client.salvage(job, { accept, dryRun });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
 function clientOf(io: CliIo, url: string): TidemarkClient {

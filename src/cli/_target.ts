@@ -14,6 +14,8 @@ import type {
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  SalvageOptions,
+  SalvageReport,
   VerifyOptions,
   VerifyReport,
   WriterPosition,
@@ -74,4 +76,9 @@ export interface ReadStore extends AsyncDisposable {
   readonly location: string;
   jobs(): Promise<string[]>;
   reader(job: string): Promise<ReadTarget>;
+}
+
+/** A store, here or at a sidecar, whose jobs can be salvaged. */
+export interface SalvageTarget extends AsyncDisposable {
+  salvage(job: string, options: SalvageOptions): Promise<SalvageReport>;
 }

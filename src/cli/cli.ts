@@ -26,6 +26,7 @@ import { PIN } from "./pin.ts";
 import { RESTORE } from "./restore.ts";
 import { RESUME } from "./resume.ts";
 import { RETENTION } from "./retention.ts";
+import { SALVAGE } from "./salvage.ts";
 import { SERVE } from "./serve.ts";
 import { SHOW } from "./show.ts";
 import { UNPIN } from "./unpin.ts";
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   PIN,
   UNPIN,
   GC,
+  SALVAGE,
   INSPECT,
 ];
 

@@ -19,6 +19,8 @@ import type {
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  SalvageOptions,
+  SalvageReport,
   VerifyOptions,
   VerifyReport,
   WriterPosition,
@@ -182,6 +184,18 @@ export class TidemarkClient {
     const path = `${jobPath(job)}/verify`;
     const answer = await this.#call("POST", path, "not-applied", body, signal);
     return answer as unknown as VerifyReport;
+  }
+
+  /** Brings back a job that can't be opened: says what is lost, and does it when that plan is accepted. */
+  async salvage(
+    job: string,
+    options: Omit<SalvageOptions, "takeOver"> = {},
+  ): Promise<SalvageReport> {
+    const { signal, ...body } = options;
+    const path = `${jobPath(job)}/salvage`;
+    const isLook = body.accept === undefined || body.dryRun === true;
+    const answer = await this.#call("POST", path, isLook ? "not-applied" : "unknown", body, signal);
+    return answer as unknown as SalvageReport;
   }
 
   /** Rewinds the job to where its pipeline starts again. */

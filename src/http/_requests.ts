@@ -73,6 +73,11 @@ export const GC_BODY = v.strictObject({
   except: v.optional(v.array(uuid)),
   quarantineMs: v.optional(wholeNumber),
 });
+/** `POST …/salvage`. */
+export const SALVAGE_BODY = v.strictObject({
+  dryRun: v.optional(v.boolean()),
+  accept: v.optional(v.string()),
+});
 /** `PUT …/pin`. */
 export const PIN_BODY = v.strictObject({ reason: v.optional(v.string()) });
 /** `POST …/verify`. */

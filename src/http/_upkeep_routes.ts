@@ -1,6 +1,6 @@
-/** What a job keeps: collect, count, verify. */
+/** What a job keeps: collect, count, verify, salvage. */
 import { TidemarkError } from "../engine/errors.ts";
-import { GC_BODY, NO_QUERY, VERIFY_BODY } from "./_requests.ts";
+import { GC_BODY, NO_QUERY, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
 import type { Route, RouteRequest } from "./_route.ts";
 import { jsonResponse } from "./json.ts";
 
@@ -9,6 +9,7 @@ export const UPKEEP_ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/jobs/:job/gc", handle: collect },
   { method: "GET", path: "/v1/jobs/:job/usage", handle: usage },
   { method: "POST", path: "/v1/jobs/:job/verify", handle: verify },
+  { method: "POST", path: "/v1/jobs/:job/salvage", handle: salvage },
 ];
 
 async function collect(request: RouteRequest): Promise<Response> {
@@ -28,14 +29,38 @@ async function usage(request: RouteRequest): Promise<Response> {
 async function verify(request: RouteRequest): Promise<Response> {
   request.query(NO_QUERY);
   const { level } = await request.json(VERIFY_BODY);
-  const { signal } = request;
   const job = await request.job();
+  const { signal } = request;
+  return await unlessGone(request, "verify", () => job.verify({ level, signal }));
+}
+
+/** Of a job that can't be opened: it is not named as others are. */
+async function salvage(request: RouteRequest): Promise<Response> {
+  request.query(NO_QUERY);
+  const options = await request.json(SALVAGE_BODY);
+  const { signal, store, services: { toTakeOver } } = request;
+  const job = request.param("job");
+  const takeOver = toTakeOver.isWanted(job);
+  return await unlessGone(
+    request,
+    "salvage",
+    () => store.salvage(job, { ...options, takeOver, signal }),
+  );
+}
+
+/** Tells a client that went away from what went wrong. */
+async function unlessGone(
+  request: RouteRequest,
+  verb: string,
+  action: () => Promise<unknown>,
+): Promise<Response> {
   try {
-    return jsonResponse(await job.verify({ level, signal }));
+    return jsonResponse(await action());
   } catch (error) {
-    if (!signal.aborted || error instanceof TidemarkError) throw error;
-    throw new TidemarkError("aborted", `Cannot verify job ${job.id}: the client has gone away`, {
-      details: { job: job.id },
+    if (!request.signal.aborted || error instanceof TidemarkError) throw error;
+    const job = request.param("job");
+    throw new TidemarkError("aborted", `Cannot ${verb} job ${job}: the client has gone away`, {
+      details: { job },
       cause: error,
     });
   }

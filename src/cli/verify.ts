@@ -37,8 +37,12 @@ async function run(context: CommandContext): Promise<number> {
 }
 
 function describe(job: string, level: "quick" | "full", found: VerifyReport): string {
-  const { ok, checkpoints, files, changes, bytes } = found;
-  const counts = `${formatCount(checkpoints, "checkpoint")}, ${formatCount(files, "file")}`;
+  const { ok, checkpoints, files, states, changes, bytes } = found;
+  const counts = [
+    formatCount(checkpoints, "checkpoint"),
+    formatCount(files, "file"),
+    ...(states > 0 ? [formatCount(states, "state")] : []),
+  ].join(", ");
   if (level === "full") {
     return `Job ${job} is ${ok ? "whole" : "damaged"}: ${counts}, ` +
       `${formatCount(changes, "change")}, ${formatBytes(bytes)} read`;

@@ -82,6 +82,7 @@ export type ErrorCode =
   | "job-not-found"
   | "writer-not-found"
   | "checkpoint-not-found"
+  | "state-not-found"
   | "object-not-found"
   | "snapshot-expired"
   | "object-exists"
@@ -123,6 +124,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "job-not-found": "not-found",
   "writer-not-found": "not-found",
   "checkpoint-not-found": "not-found",
+  "state-not-found": "not-found",
   "object-not-found": "not-found",
   "snapshot-expired": "not-found",
   "object-exists": "conflict",

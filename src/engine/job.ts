@@ -4,14 +4,13 @@
  * @module
  */
 import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
-import { orAborted } from "./_or_aborted.ts";
 import { offsetsOf } from "./changelog/offset_ranges.ts";
-import { readFileSets } from "./changelog/file_sets.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
+import { orAborted } from "./checkpoint/or_aborted.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import { snapshotExpired } from "./checkpoint/lease.ts";
@@ -22,14 +21,16 @@ import {
   sourceOfTail,
   writersOfManifest,
 } from "./checkpoint/restore_source.ts";
+import { takeStates } from "./checkpoint/state_objects.ts";
+import { readStateOf } from "./checkpoint/state_read.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
-import { TidemarkError } from "./errors.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
 import { JobCollection } from "./job_collection.ts";
-import { JobRun, type RunPosition } from "./job_run.ts";
+import { type CommitOptions, JobCommit } from "./job_commit.ts";
+import { JobRun } from "./job_run.ts";
 import { droppedByResume, planResume } from "./job_resume.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -44,12 +45,15 @@ import type {
   Job,
   JobUsage,
   KeyGroupRange,
+  ReadStateOptions,
   RecoveryReport,
   RestoreOptions,
   RestoreStream,
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
+  StateContent,
+  StateMetadata,
   VerifyOptions,
   VerifyReport,
   Writer,
@@ -84,17 +88,17 @@ export class OwnedJob implements Job {
   /** Checkpoints, resumes and close, one after another. */
   #queue: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
-  /** Holds on the files of checkpoints of which nothing decided yet whether they were published. */
-  #undecidedHolds: (() => void)[] = [];
   /** Resumes under way: between two runs the job still serves. */
   #resuming = 0;
   readonly #collection: JobCollection;
+  readonly #commits: JobCommit;
 
   constructor(options: OwnedJobOptions) {
     this.#options = options;
     const { checkpointer, report, tail, owner, uploads, carried } = options.opened;
     this.#checkpointer = checkpointer;
     this.#collection = new JobCollection(options.place, options.ports, checkpointer);
+    this.#commits = new JobCommit(options.place, options.ports, checkpointer);
     this.recovery = report;
     this.#run = this.#begin({ owner, uploads, carried, start: tail.writers });
     this.#publishAsRun();
@@ -139,8 +143,7 @@ export class OwnedJob implements Job {
 
   async checkpointDetails(at: At): Promise<CheckpointDetails> {
     const generation = this.#checkpointer.newest;
-    const manifest = await this.#checkpointer.readManifest(findCheckpoint(generation, at));
-    return toDetails(generation, manifest);
+    return toDetails(generation, await this.#commits.manifestAt(at));
   }
 
   async checkpoint(given: CheckpointOptions = {}): Promise<CheckpointMetadata> {
@@ -149,43 +152,17 @@ export class OwnedJob implements Job {
     const run = this.#run;
     run.checkUsable();
     const options = this.#checkpointer.checkOptions(given);
+    const states = takeStates(given.states);
     // Now, not when its turn comes: what the caller says of it is about what was appended before the call.
     const position = run.rollOver();
-    const committed = this.#exclusive(() => this.#commit(run, position, options));
+    const makeRoom = () => this.#collect({ quarantineMs: 0 });
+    const commit = { ...options, position, states, signal, makeRoom };
+    const committed = this.#exclusive(() => this.#commit(run, commit));
     return await orAborted(this.#checkpointer.metrics.measure(committed), signal);
   }
 
-  async #commit(
-    run: JobRun,
-    position: RunPosition,
-    options: CheckpointOptions,
-  ): Promise<CheckpointMetadata> {
-    const { uuid } = await this.#asOwner(run, async () => {
-      await run.persistAll();
-      run.checkUsable();
-      if (this.#checkpointer.isFull) await this.#collect({ quarantineMs: 0 });
-      this.#checkpointer.checkRoom();
-      await run.learnCarried(position, (file) => this.#setsOf(file));
-      run.checkUsable();
-      const { files, letGo } = run.filesOf(position);
-      const { entry } = await this.#checkpointer.commit(options, position, { files })
-        .catch((error) => {
-          // What may have been published after all keeps its files.
-          if (!isUndecided(error)) letGo();
-          else {
-            this.#undecidedHolds.push(() => {
-              for (const { key } of files) run.registry.stopTracking(key);
-              letGo();
-            });
-          }
-          throw error;
-        });
-      run.checkOwner();
-      run.confirm(position, files);
-      letGo();
-      await run.endFileOfEnded();
-      return entry;
-    });
+  async #commit(run: JobRun, options: CommitOptions): Promise<CheckpointMetadata> {
+    const { uuid } = await this.#asOwner(run, () => this.#commits.commit(run, options));
     this.#collectInPassing();
     return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
   }
@@ -197,7 +174,7 @@ export class OwnedJob implements Job {
   async #asOwner<Result>(run: JobRun, action: () => Promise<Result>): Promise<Result> {
     run.checkUsable();
     try {
-      await this.#settle();
+      await this.#commits.settle();
       const result = await action();
       run.checkOwner();
       return result;
@@ -207,33 +184,12 @@ export class OwnedJob implements Job {
     }
   }
 
-  /** Learns whether a publish whose answer was lost took effect; from then on the catalog names what it needs. */
-  async #settle(): Promise<void> {
-    await this.#checkpointer.settle();
-    for (const letGo of this.#undecidedHolds.splice(0)) letGo();
-  }
-
-  async #setsOf(file: NeededFile): Promise<NeededFile["sets"]> {
-    const { place, ports } = this.#options;
-    try {
-      return await readFileSets(place.backend, file, `job ${this.id}`);
-    } catch (error) {
-      if (!(error instanceof TidemarkError)) throw error;
-      ports.logger.log("warning", "Cannot tell what a change file holds: it is kept", {
-        job: this.id,
-        key: file.key,
-        error,
-      });
-      return undefined;
-    }
-  }
-
   async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
     const { acceptFingerprints = [] } = options;
     this.#checkOpen();
     const old = this.#run;
     old.checkUsable();
-    if (this.#checkpointer.isUndecided) await this.#exclusive(() => this.#settle());
+    if (this.#checkpointer.isUndecided) await this.#exclusive(() => this.#commits.settle());
     const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     // What can't be read must not end the run.
@@ -273,7 +229,7 @@ export class OwnedJob implements Job {
     acceptFingerprints: readonly bigint[],
   ): Promise<ResumeResult> {
     if (old !== this.#run) throw runIsOver(this.id, old.run);
-    await this.#settle();
+    await this.#commits.settle();
     if (at === "tail") await old.persistAll();
     old.end(runIsOver(this.id, old.run));
     let owner: OwnerKey | undefined;
@@ -335,6 +291,22 @@ export class OwnedJob implements Job {
     return new ChangelogRestore(this.#options.place, open, filter);
   }
 
+  readState(name: string, options: ReadStateOptions = {}): AsyncIterable<Uint8Array> {
+    const { at = "latest", fallback, signal } = options;
+    const open = async () => await this.#openSource(await this.#chooseWhole(at, fallback));
+    return readStateOf(this.#options.place.backend, name, open, signal);
+  }
+
+  async writeState(
+    name: string,
+    content: StateContent,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<StateMetadata> {
+    const run = this.#run;
+    run.checkUsable();
+    return await run.states.write(name, content, signal);
+  }
+
   changelogReader(): ChangelogReader {
     return new JobChangelogReader(this.#options.place, (at) => this.#openSource(at));
   }
@@ -380,7 +352,7 @@ export class OwnedJob implements Job {
 
   #collect(options: CollectionOptions): Promise<CollectionReport> {
     const run = this.#run;
-    return this.#asOwner(run, () => this.#collection.collect(options, () => run.keysInUse()));
+    return this.#asOwner(run, () => this.#collection.collect(options, run));
   }
 
   /** Collects after a checkpoint, not too often; what fails is tried again after another. */
@@ -464,7 +436,7 @@ export class OwnedJob implements Job {
     const { place, settings, ports, local } = this.#options;
     const { run } = this.#checkpointer.newest;
     return new JobRun({
-      job: this.id,
+      place,
       owner,
       run,
       settings,
@@ -482,8 +454,4 @@ export class OwnedJob implements Job {
     const restore = new ChangelogRestore(place, () => this.#openSource("tail"), filter);
     for await (const { bytes } of restore.slices()) yield bytes;
   }
-}
-
-function isUndecided(error: unknown): boolean {
-  return error instanceof TidemarkError && error.outcome === "unknown";
 }

@@ -23,7 +23,7 @@ export class JobCollection {
   readonly #place: JobPlace;
   readonly #ports: Ports;
   readonly #collector: Collector;
-  /** Files that restores read now, with how many do. */
+  /** Objects that are read now, with by how many. */
   readonly #read = new Map<string, number>();
   /** Checkpoints that are read now, with by how many. */
   readonly #checkpoints = new Map<string, number>();
@@ -43,9 +43,13 @@ export class JobCollection {
   /**
    * Collects.
    *
-   * @param needed Keys of the files that the tail needs, asked after the listing.
+   * @param run Keys of the files that the tail needs, and of the state objects that wait for a checkpoint; asked after
+   * the listing.
    */
-  collect(options: CollectionOptions, needed: () => Iterable<string>): Promise<CollectionReport> {
+  collect(
+    options: CollectionOptions,
+    run: { keysInUse(): Iterable<string>; readonly states: { keysInUse(): Iterable<string> } },
+  ): Promise<CollectionReport> {
     const { except = [], dryRun = false } = options;
     const quarantineMs = options.quarantineMs ?? (this.#isShort() ? 0 : QUARANTINE_MS);
     this.#collectedMs = this.#ports.clock.monotonicMs();
@@ -53,9 +57,10 @@ export class JobCollection {
       except: new Set(except),
       isDryRun: dryRun,
       readHere: () => this.#checkpoints.keys(),
+      beingMade: () => run.states.keysInUse(),
       quarantineMs,
       abandonedAgeMsMax: ABANDONED_AGE_MS_MAX,
-    }, () => [...needed(), ...this.#read.keys()]);
+    }, () => [...run.keysInUse(), ...this.#read.keys()]);
   }
 
   /** Whether room is short, so that nothing may rest. */
@@ -65,12 +70,13 @@ export class JobCollection {
   }
 
   /**
-   * Keeps the files that a restore reads until it has ended.
+   * Keeps the objects that a restore reads until it has ended.
    *
    * @param alsoLetGo Called with it: what else is kept for the restore. @default nothing is
    */
   hold(source: RestoreSource, alsoLetGo?: () => void): RestoreSource {
-    const letGo = source.files.map(({ key }) => count(this.#read, key));
+    const objects = [...source.files, ...source.states ?? []];
+    const letGo = objects.map(({ key }) => count(this.#read, key));
     const release = (): void => {
       for (const one of letGo) one();
       alsoLetGo?.();

@@ -21,6 +21,7 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
+import { readStateOf } from "./checkpoint/state_read.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
@@ -35,6 +36,7 @@ import type {
   CheckpointMetadata,
   JobReader,
   JobUsage,
+  ReadStateOptions,
   RestoreOptions,
   RestoreStream,
   VerifyOptions,
@@ -94,6 +96,15 @@ export class StoredJobReader implements JobReader {
       return await this.#openSource(at, filter.signal);
     };
     return new ChangelogRestore(this.#place, open, filter);
+  }
+
+  readState(name: string, options: ReadStateOptions = {}): AsyncIterable<Uint8Array> {
+    const { at = "latest", fallback = false, signal } = options;
+    const open = async () => {
+      const whole = fallback ? await this.#chooseWhole(at) : at;
+      return await this.#openSource(whole, signal);
+    };
+    return readStateOf(this.#place.backend, name, open, signal);
   }
 
   changelogReader(): ChangelogReader {

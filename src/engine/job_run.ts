@@ -3,8 +3,10 @@
  * Owns: what its writers share, and when they stop. Does not own: the catalog.
  * @module
  */
+import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { CheckpointPosition } from "./checkpoint/checkpointer.ts";
 import type { OwnerKey } from "./checkpoint/owner_key.ts";
+import { StateObjects } from "./checkpoint/state_objects.ts";
 import type { NeededFile, WriterEnd } from "./changelog/tail.ts";
 import { EndedWriters } from "./changelog/ended_writers.ts";
 import { ChangelogWriter } from "./changelog/writer.ts";
@@ -32,7 +34,7 @@ const RELIEF_PERIOD_MS = 1000;
 
 /** What an epoch of a job is made of. */
 export interface JobRunOptions {
-  readonly job: string;
+  readonly place: JobPlace;
   readonly owner: OwnerKey;
   readonly run: number;
   readonly uploads: JobUploads;
@@ -60,6 +62,7 @@ export class JobRun implements WriterContext {
   readonly registry: TaskChangelogRegistry;
   readonly metrics: UploadMetrics;
   readonly scheduler: StateChangeUploadScheduler;
+  readonly states: StateObjects;
   readonly changeBytesMax: number;
   readonly preemptivePersistBytes: number;
   readonly reusesMemory: boolean;
@@ -75,10 +78,11 @@ export class JobRun implements WriterContext {
   readonly #hideGauge: () => void;
   #reliefTimer: Timer | undefined;
   #ended: Error | undefined;
+  readonly #ending = new AbortController();
 
   constructor(options: JobRunOptions) {
     const { settings, ports } = options;
-    this.#job = options.job;
+    this.#job = options.place.keys.job;
     this.#clock = ports.clock;
     this.owner = options.owner;
     this.run = options.run;
@@ -107,7 +111,10 @@ export class JobRun implements WriterContext {
       : new DuplicatingStateChangeFsUploader(main, this.#local.mirror);
     this.reusesMemory = !uploader.canOverlap;
     const { throttle } = this;
-    this.scheduler = schedulerFromConfig(options.job, settings, { ...ports, uploader, throttle });
+    this.scheduler = schedulerFromConfig(this.#job, settings, { ...ports, uploader, throttle });
+    const { place, run } = options;
+    const ended = this.#ending.signal;
+    this.states = new StateObjects({ place, ports, settings, epoch: this.epoch, run, ended });
     for (const end of options.start.values()) this.#begin(end);
     this.#endedWriters = new EndedWriters(this.#writers.values(), this.log.lastNumber > 0);
   }
@@ -354,6 +361,7 @@ export class JobRun implements WriterContext {
     const isFirst = this.#ended === undefined;
     this.#ended = reason;
     if (!isFirst) return;
+    this.#ending.abort(reason);
     this.#reliefTimer?.cancel();
     this.#hideGauge();
     this.throttle.close(reason);

@@ -3,8 +3,8 @@
  * @module
  */
 export type { Change, EncodedChanges, KeyGroupRange } from "./types/change.ts";
+export type { At } from "./types/at.ts";
 export type {
-  At,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -41,6 +41,7 @@ export type {
   SalvageOptions,
   SalvageReport,
 } from "./types/salvage.ts";
+export type { ReadStateOptions, StateContent, StateMetadata, StateSource } from "./types/state.ts";
 export type { CheckpointUsage, JobUsage, UsageOfKind } from "./types/usage.ts";
 export type { Store } from "./types/store.ts";
 export type {

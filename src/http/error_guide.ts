@@ -73,6 +73,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "There is no such checkpoint",
     nextStep: "List the job's checkpoints and name one of them",
   },
+  "state-not-found": {
+    title: "The checkpoint has no such state",
+    nextStep: "Show the checkpoint and name one of its states",
+  },
   "object-not-found": {
     title: "An object is missing from the store",
     nextStep: "Run verify on the job to see what it still has",

@@ -274,6 +274,11 @@ class FaultyAppender implements Appender {
     );
   }
 
+  syncData(): Promise<void> {
+    const { syncData = this.#inner.sync } = this.#inner;
+    return this.#guard(() => this.#call("sync", () => syncData.call(this.#inner)));
+  }
+
   sync(): Promise<void> {
     return this.#guard(() => this.#call("sync", () => this.#inner.sync()));
   }

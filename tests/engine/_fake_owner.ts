@@ -75,7 +75,7 @@ export class FakeOwner implements Deleter {
     });
     const metrics = new UploadMetrics(ports.metrics, JOB);
     made.#run = new JobRun({
-      job: JOB,
+      place,
       owner: await OwnerKey.takeFrom(1, { ...place, ports }),
       run: 1,
       uploads: { log, registry, metrics, local: undefined },

@@ -6,6 +6,7 @@
 import { TidemarkError } from "../errors.ts";
 import type { ChangeFileHeader } from "../format/change_file.ts";
 import { batchesBackwards, readHeader } from "../format/change_file_reader.ts";
+import type { ManifestState } from "../format/manifest.ts";
 import { compareFiles } from "./file_order.ts";
 import { type ChangeFilePlace, RestoredFile } from "./local_copies.ts";
 import { SetPlaces } from "./set_places.ts";
@@ -17,6 +18,8 @@ export interface RestoreSource {
   readonly writers: ReadonlyMap<string, WriterEnd>;
   /** Per writer, the offset below which every change is known to be acknowledged. */
   readonly confirmed: ReadonlyMap<string, number>;
+  /** State objects of the checkpoint. @default none */
+  readonly states?: readonly ManifestState[];
   /** What needs the files, for messages. */
   readonly neededBy: string;
   readonly store: string;

@@ -2,6 +2,9 @@ import { TidemarkError } from "../errors.ts";
 import { U64_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
 import type { CheckpointOptions } from "../types.ts";
 
+/** What a caller says of a checkpoint. */
+export type CheckpointNotes = Omit<CheckpointOptions, "states" | "signal">;
+
 /** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */
 export function checkU64(what: string, value: bigint): void {
   if (typeof value !== "bigint") {
@@ -18,8 +21,8 @@ export function checkU64(what: string, value: bigint): void {
  * @throws {TidemarkError} `invalid-request`
  */
 export function takeCheckpointOptions(
-  { identifier, steps, processedRecords, metadata = null }: CheckpointOptions,
-): CheckpointOptions {
+  { identifier, steps, processedRecords, metadata = null }: CheckpointNotes,
+): CheckpointNotes {
   if (identifier !== undefined && typeof identifier !== "string") {
     throw new TypeError(`Cannot use ${String(identifier)} as identifier: wants a string`);
   }

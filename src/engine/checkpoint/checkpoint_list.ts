@@ -6,6 +6,7 @@ import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import type { At, CheckpointDetails, CheckpointMetadata } from "../types.ts";
+import { stateMetadata } from "./state_read.ts";
 
 /** Uuids of `head` and its ancestors. */
 export function lineOf({ head, checkpoints }: GenerationBody): ReadonlySet<string> {
@@ -56,6 +57,7 @@ export function toDetails(generation: GenerationBody, manifest: ManifestBody): C
       { writer, keyGroups, nextOffset, sequenceNumber, isClosed },
     ) => ({ writer, keyGroups, nextOffset, sequenceNumber, ...(isClosed ? { isClosed } : {}) })),
     files: manifest.files.map(({ key, length }) => ({ key, length })),
+    states: manifest.states.map(stateMetadata),
   };
 }
 

@@ -24,7 +24,7 @@ import type { Ports } from "../port/ports.ts";
 import type { CheckpointOptions, RetentionPolicy } from "../types.ts";
 import { newUuid } from "../uuid.ts";
 import { VERSION } from "../version.ts";
-import { checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
+import { type CheckpointNotes, checkU64, takeCheckpointOptions } from "./_checkpoint_options.ts";
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
@@ -35,6 +35,8 @@ import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_re
 
 /** How many names of an object in a row may be left behind, since it is not known whether they are on disk. */
 const NAMES_MAX = 3;
+
+export type { CheckpointNotes } from "./_checkpoint_options.ts";
 
 /** What a checkpoint is made of, taken in one synchronous step. */
 export interface CheckpointPosition {
@@ -231,7 +233,7 @@ export class Checkpointer {
    *
    * @returns What is said of the checkpoint, as it is now.
    */
-  checkOptions(given: CheckpointOptions): CheckpointOptions {
+  checkOptions(given: CheckpointOptions): CheckpointNotes {
     const options = takeCheckpointOptions(given);
     const facts = this.#facts(options);
     const size = Number.MAX_SAFE_INTEGER;
@@ -257,7 +259,7 @@ export class Checkpointer {
 
   /** Writes the manifest, then publishes the checkpoint as `head`. Everything that it needs is durable by then. */
   async commit(
-    options: CheckpointOptions,
+    options: CheckpointNotes,
     position: CheckpointPosition,
     needs: CheckpointNeeds,
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
@@ -278,7 +280,7 @@ export class Checkpointer {
     return { entry, manifest };
   }
 
-  #facts(options: CheckpointOptions): CheckpointFacts {
+  #facts(options: CheckpointNotes): CheckpointFacts {
     const { epoch, run, fingerprint, head } = this.newest;
     return {
       uuid: newUuid(this.#ports),
@@ -295,7 +297,7 @@ export class Checkpointer {
 
   #manifest(
     facts: CheckpointFacts,
-    { metadata = null }: CheckpointOptions,
+    { metadata = null }: CheckpointNotes,
     position: CheckpointPosition,
     { files, states = [] }: CheckpointNeeds,
   ): ManifestBody {

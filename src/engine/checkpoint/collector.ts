@@ -30,6 +30,8 @@ export interface CollectOptions {
   readonly isDryRun: boolean;
   /** Uuids of the checkpoints that this process reads now. */
   readonly readHere: () => Iterable<string>;
+  /** Keys of state objects that no checkpoint names yet, and that one may; asked after the listing. @default none */
+  readonly beingMade?: () => Iterable<string>;
 }
 
 interface ListedObject {
@@ -69,6 +71,9 @@ export class Collector {
     });
     const kept = await this.#keepSet(generation, retirement.checkpoints, inUse());
     for (const key of await this.#heldKeys(held)) kept.set(key, "a reader holds it");
+    for (const key of options.beingMade?.() ?? []) {
+      kept.set(key, "a checkpoint may come to need it");
+    }
     const objects = listed.map((object) => this.#decide(object, kept, generation));
     const going = objects.filter(({ action }) => action === "delete");
     const report = {

@@ -14,6 +14,7 @@ export function sourceOfCheckpoint(place: JobPlace, manifest: ManifestBody): Res
   return {
     files: filesOfManifest(manifest),
     writers: writersOfManifest(manifest),
+    states: manifest.states,
     confirmed: new Map(),
     neededBy: `checkpoint ${manifest.uuid}`,
     store: place.store,

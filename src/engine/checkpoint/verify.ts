@@ -8,9 +8,11 @@ import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import { ChangeFileScan, verifyBatchContent } from "../format/change_file_reader.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
+import type { ManifestState } from "../format/manifest.ts";
 import type { Problem, VerifyOptions, VerifyReport } from "../types.ts";
 import { type JobPlace, readManifest } from "./catalog_read.ts";
 import { joinFiles, sourceOfCheckpoint, sourceOfTail } from "./restore_source.ts";
+import { checkStatePresence, readStateObject } from "./state_read.ts";
 
 /** What the tail of a job needs. */
 interface TailNeeds {
@@ -41,12 +43,21 @@ export async function verifyJob(
     });
   }
   const files = joinFiles(...sources.map((source) => source.files));
+  const states = new Map(
+    sources.flatMap((source) => source.states ?? []).map((state) => [state.key, state]),
+  );
   const counts = { bytes: 0, changes: 0 };
+  const isFull = level === "full";
   for (const file of files) {
-    const isFull = level === "full";
     await collect(problems, file.key, async () => {
       await verifyPresence(place, file);
       if (isFull) await verifyContent(place, file, counts, signal);
+    });
+  }
+  for (const state of states.values()) {
+    await collect(problems, state.key, async () => {
+      await checkStatePresence(place.backend, state);
+      if (isFull) await verifyState(place, state, counts, signal);
     });
   }
   for (const source of level === "full" ? sources : []) {
@@ -54,12 +65,19 @@ export async function verifyJob(
     await collect(problems, key, () => verifyContinuity(place, source, signal));
   }
   const checkpoints = generation.checkpoints.length;
-  return { ok: problems.length === 0, checkpoints, files: files.length, ...counts, problems };
+  return {
+    ok: problems.length === 0,
+    checkpoints,
+    files: files.length,
+    states: states.size,
+    ...counts,
+    problems,
+  };
 }
 
 /** How one checkpoint is verified. */
 export interface VerifyCheckpointOptions {
-  /** Up to which length files were found to be whole: read, and added to. @default each file is read */
+  /** Up to which length objects were found to be whole: read, and added to. @default each is read */
   readonly whole?: Map<string, number>;
   readonly signal?: AbortSignal;
 }
@@ -83,6 +101,11 @@ export async function verifyCheckpoint(
       if (file.length <= (whole.get(file.key) ?? -1)) continue;
       await verifyContent(place, file, counts, signal);
       whole.set(file.key, file.length);
+    }
+    for (const state of source.states ?? []) {
+      if (whole.get(state.key) === state.length) continue;
+      await verifyState(place, state, counts, signal);
+      whole.set(state.key, state.length);
     }
     await verifyContinuity(place, source, signal);
   });
@@ -137,6 +160,16 @@ async function verifyContent(
   throw new TidemarkError("corrupt", `${key} is bad from byte ${scan.end.at}: ${scan.end.reason}`, {
     details: { key, from: scan.end.at, to: length },
   });
+}
+
+async function verifyState(
+  { backend }: JobPlace,
+  state: ManifestState,
+  counts: { bytes: number },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  for await (const _piece of readStateObject(backend, state, signal));
+  counts.bytes += state.length;
 }
 
 async function verifyContinuity(

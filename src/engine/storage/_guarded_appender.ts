@@ -63,11 +63,19 @@ export class GuardedAppender implements Appender {
     });
   }
 
-  async sync(): Promise<void> {
+  syncData(): Promise<void> {
+    return this.#sync(() => this.#target.syncData?.() ?? this.#target.sync());
+  }
+
+  sync(): Promise<void> {
+    return this.#sync(() => this.#target.sync());
+  }
+
+  async #sync(call: () => Promise<void>): Promise<void> {
     await this.#run("sync", async () => {
       await this.#early;
       if (this.#failure !== undefined) throw this.#failure;
-      await this.#target.sync();
+      await call();
     });
   }
 

@@ -140,6 +140,14 @@ export interface Appender {
    */
   beginSync?(): void;
   /**
+   * Makes all that was written durable, but perhaps not the object's name. For that, an object of the same folder is
+   * synced afterwards that was created before this one: so several new objects cost one sync of their folder.
+   *
+   * @default {@link Appender.sync} is called instead
+   * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`
+   */
+  syncData?(): Promise<void>;
+  /**
    * Makes all that was written durable; the first time also the object's name, in every directory that changed.
    *
    * @throws {TidemarkError} `storage-full`, `storage-unavailable`, `storage-denied`, `closed`

@@ -184,6 +184,10 @@ class LimitedAppender implements Appender {
     this.#inner.beginSync?.();
   }
 
+  syncData(): Promise<void> {
+    return this.#inner.syncData?.() ?? this.#inner.sync();
+  }
+
   sync(): Promise<void> {
     return this.#inner.sync();
   }

@@ -1,23 +1,8 @@
 /** Checkpoints, and where a pipeline starts again. @module */
+import type { At } from "./at.ts";
 import type { KeyGroupRange } from "./change.ts";
 import type { OffsetRange } from "./report.ts";
-
-/**
- * Where a restore or a resume starts: the newest checkpoint of the job's line (`latest`), everything that is durable
- * (`tail`), or a checkpoint by its uuid.
- *
- * @example
- * ```ts
- * import { type At, openStore } from "@tidemark/tidemark";
- *
- * await using store = await openStore("memory:");
- * const job = await store.job("orders");
- * const { uuid } = await job.checkpoint();
- * const places: At[] = ["latest", "tail", uuid];
- * for (const at of places) console.assert((await job.resume({ at })).writers.length === 0);
- * ```
- */
-export type At = "latest" | "tail" | (string & Record<never, never>);
+import type { StateMetadata, StateSource } from "./state.ts";
 
 /**
  * What a checkpoint is. Seed: `CheckpointMetadata`.
@@ -97,6 +82,8 @@ export interface CheckpointDetails extends CheckpointMetadata {
   }[];
   /** The change files that it needs, each by its key and up to which byte. */
   readonly files: readonly { readonly key: string; readonly length: number }[];
+  /** Its state objects, in order of name. */
+  readonly states: readonly StateMetadata[];
 }
 
 /**
@@ -127,7 +114,13 @@ export interface CheckpointOptions {
   processedRecords?: bigint;
   /** JSON that belongs to the checkpoint, such as source offsets; at most 64 KiB. @default none */
   metadata?: unknown;
-  /** Stops waiting; the checkpoint may still be published. @default never */
+  /**
+   * State objects that belong to the checkpoint, by names like writers'; at most 10,000. It has these and no others:
+   * one of an earlier checkpoint is named as `{ from }`. When one can't be read or written, the checkpoint fails.
+   * @default none
+   */
+  states?: Readonly<Record<string, StateSource>>;
+  /** Stops waiting, and the reading of states; without any to read the checkpoint may still be published. @default never */
   signal?: AbortSignal;
 }
 

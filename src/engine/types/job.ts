@@ -1,7 +1,7 @@
 /** Jobs, as their owner and as a reader see them. @module */
 import type { KeyGroupRange } from "./change.ts";
+import type { At } from "./at.ts";
 import type {
-  At,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -13,6 +13,7 @@ import type { RecoveryReport, VerifyOptions, VerifyReport } from "./report.ts";
 import type { JobUsage } from "./usage.ts";
 import type { ChangelogReader } from "./reader.ts";
 import type { RestoreOptions, RestoreStream } from "./restore.ts";
+import type { ReadStateOptions, StateContent, StateMetadata } from "./state.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
 
 /**
@@ -68,6 +69,18 @@ export interface JobReader extends AsyncDisposable {
    * @returns The restore, which says itself what it throws.
    */
   restore(options?: RestoreOptions): RestoreStream;
+  /**
+   * Reads a state of a checkpoint. Every piece was checked before it is given out, and the iteration ends only when all
+   * of it was whole. Nothing is read before the iteration begins.
+   *
+   * @param name The state's name.
+   * @param options Of which checkpoint. @default {}
+   * @returns Its content, in pieces of a block each.
+   * @throws {TidemarkError} From the iteration: `checkpoint-not-found`, `state-not-found`; `corrupt`, `changes-lost`
+   * when it can't be read whole; `snapshot-expired`; and as {@link JobReader.checkpoints}.
+   * @throws The signal's reason.
+   */
+  readState(name: string, options?: ReadStateOptions): AsyncIterable<Uint8Array>;
   /**
    * Reads changes by where they lie: by persisted segment, by file, or several ranges in one go. Nothing is read before
    * an iteration begins.
@@ -168,11 +181,32 @@ export interface Job extends JobReader {
    * @throws {TidemarkError} `invalid-request` when metadata or identifier are too long; `too-many-checkpoints`;
    * `fenced`, `closed`; and what the storage answered: `storage-full`, `storage-unavailable`, `storage-denied`. With
    * outcome `unknown` it may have been published: list the checkpoints and look.
+   * @throws {TidemarkError} Of states: `invalid-name`; `state-not-found`, `checkpoint-not-found`: one that is named is
+   * not there.
    * @throws {TypeError} JSON can't hold the metadata, or an option is of the wrong type.
    * @throws {RangeError} A count is not from 0 to 2^64 - 1.
+   * @throws What the content of a state throws.
    * @throws The signal's reason.
    */
   checkpoint(options?: CheckpointOptions): Promise<CheckpointMetadata>;
+  /**
+   * Writes a state object ahead of the checkpoint that is to have it: name it there as `{ written: uuid }`. One that no
+   * checkpoint names is given up after an hour, and when the run ends. At most four are written at once.
+   *
+   * @param name 1 to 128 of `A-Z a-z 0-9 . _ -`, neither starting nor ending with a dot.
+   * @param content All of it, or piece by piece.
+   * @param options `signal`: stops it. @default {}
+   * @returns The object, durable, but in no checkpoint yet.
+   * @throws {TidemarkError} `invalid-name`; `invalid-request` when it is too large; `backpressure`; `fenced`, `closed`;
+   * and what the storage answered.
+   * @throws {TypeError} The content is none.
+   * @throws What the content throws, and the signal's reason.
+   */
+  writeState(
+    name: string,
+    content: StateContent,
+    options?: { signal?: AbortSignal },
+  ): Promise<StateMetadata>;
   /**
    * Rewinds the job to where its pipeline starts again, and begins a new run. What was appended after that place is
    * no part of the job any more; appends in flight fail as `fenced`, outcome `unknown` (for `tail` they are waited

@@ -1,6 +1,6 @@
 /** Readers of change files, for those who know what they want. @module */
 import type { KeyGroupRange } from "./change.ts";
-import type { At } from "./checkpoint.ts";
+import type { At } from "./at.ts";
 import type { RestoredSlice } from "./restore.ts";
 import type { PersistedSegment } from "./writer.ts";
 

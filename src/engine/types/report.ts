@@ -95,7 +95,9 @@ export interface VerifyReport {
   readonly checkpoints: number;
   /** Change files that were read, each once. */
   readonly files: number;
-  /** Bytes of them that were read. */
+  /** State objects that were read, each once. */
+  readonly states: number;
+  /** Bytes of all of them that were read. */
   readonly bytes: number;
   /** Changes in them. */
   readonly changes: number;

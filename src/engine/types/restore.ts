@@ -1,6 +1,6 @@
 /** Changes, as they come back. @module */
 import type { Change, KeyGroupRange } from "./change.ts";
-import type { At } from "./checkpoint.ts";
+import type { At } from "./at.ts";
 
 /**
  * Options of {@link JobReader.restore}.

@@ -1,3 +1,5 @@
+/** Waits that a signal ends. Owns nothing. @module */
+
 /** Waits for a promise, or until a signal ends the wait; what is waited for goes on. */
 export function orAborted<Result>(
   promise: Promise<Result>,
@@ -7,6 +9,7 @@ export function orAborted<Result>(
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     const settled = (): void => signal.removeEventListener("abort", abort);
+    if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     promise.then(
       (result) => (settled(), resolve(result)),

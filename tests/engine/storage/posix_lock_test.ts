@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LOCK_REFRESH_MS } from "../../../src/engine/limits.ts";
+import type { FileSystem } from "../../../src/engine/port/file_system.ts";
 import type { PosixBackend } from "../../../src/engine/storage/posix_backend.ts";
 import { collect, rejectsWith, textOf } from "../../conformance/storage_backend.ts";
 import { type FixedProcessOptions, ProcessTable } from "../../doubles/fixed_process_info.ts";
@@ -9,12 +10,14 @@ import { ForgettingDisk } from "../../doubles/forgetting_file_system.ts";
 import { ManualClock } from "../../doubles/manual_clock.ts";
 import { posixOn } from "../../doubles/posix_on_double.ts";
 import { RecordingLogger } from "../../doubles/recording_logger.ts";
+import { turn } from "../_engine.ts";
 
 const KEY = "jobs/j/LOCK";
 
 interface Process {
   readonly backend: PosixBackend;
   readonly logger: RecordingLogger;
+  readonly fileSystem: FileSystem;
   /** Ends it as `kill -9` does. */
   kill(): void;
 }
@@ -46,6 +49,7 @@ class Machine {
     return {
       backend,
       logger,
+      fileSystem,
       kill: () => {
         fileSystem.kill();
         this.processes.kill(process);
@@ -56,6 +60,36 @@ class Machine {
   async content(): Promise<Record<string, unknown>> {
     return JSON.parse(textOf(await this.start(true).backend.get(KEY)));
   }
+}
+
+/** Leaves a lock of a process that is gone. */
+async function leaveDead(machine: Machine): Promise<void> {
+  const dead = machine.start(false);
+  await dead.backend.lock(KEY);
+  dead.kill();
+}
+
+function newGate(): { readonly opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => open = resolve);
+  return { opened, open };
+}
+
+/** Has a process wait before and after its renames take effect; answers when the first has come. */
+function renamesWait(
+  { fileSystem }: Process,
+  before: Promise<void>,
+  after: Promise<void>,
+): Promise<void> {
+  const rename = fileSystem.rename.bind(fileSystem);
+  const reached = newGate();
+  fileSystem.rename = async (from, to) => {
+    reached.open();
+    await before;
+    await rename(from, to);
+    await after;
+  };
+  return reached.opened;
 }
 
 const KINDS = [true, false] as const;
@@ -278,6 +312,45 @@ describe("PosixBackend.lock", () => {
       const temporaries = await collect(machine.start(true).backend.listTemporary(""));
       assert.deepEqual(temporaries, []);
     }
+  });
+
+  test("is not taken from who took it while another was at it, though neither has a kernel lock", async () => {
+    const machine = new Machine();
+    await leaveDead(machine);
+    const slow = machine.start(false);
+    const { open } = slow.fileSystem;
+    const gate = newGate();
+    slow.fileSystem.open = async (path, mode) => {
+      if (mode === "create") await gate.opened;
+      return await open(path, mode);
+    };
+    const late = slow.backend.lock(KEY);
+    const quick = machine.start(false, { processId: 4711 });
+    await quick.backend.lock(KEY);
+    gate.open();
+    const error = await rejectsWith(() => late, "job-busy");
+    assert.equal(error.details.pid, 4711);
+  });
+
+  test("is the last one's where two replaced the same, though neither has a kernel lock", async () => {
+    const machine = new Machine();
+    await leaveDead(machine);
+    const [before, after, otherGate] = [newGate(), newGate(), newGate()];
+    const one = machine.start(false);
+    const oneReached = renamesWait(one, before.opened, after.opened);
+    const first = one.backend.lock(KEY);
+    await oneReached;
+    const other = machine.start(false, { processId: 4711 });
+    const otherReached = renamesWait(other, otherGate.opened, Promise.resolve());
+    const last = other.backend.lock(KEY);
+    await otherReached;
+    before.open();
+    await turn();
+    otherGate.open();
+    await last;
+    after.open();
+    const error = await rejectsWith(() => first, "job-busy");
+    assert.equal(error.details.pid, 4711);
   });
 
   test("fails as the file system does, and leaves no temporary", async () => {

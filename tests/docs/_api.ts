@@ -45,6 +45,8 @@ export interface Declaration extends Member {
     readonly constructors?: readonly Member[];
     readonly methods?: readonly (Member & { readonly functionDef?: Member })[];
     readonly properties?: readonly Member[];
+    /** What an interface adds to. */
+    readonly extends?: readonly TypeNode[];
   };
 }
 

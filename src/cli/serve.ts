@@ -2,6 +2,7 @@
  * `serve`: a store as a sidecar, over HTTP.
  * @module
  */
+import { DEFAULT_SETTINGS } from "../engine/settings.ts";
 import { createApp, type HttpApp } from "../http/app.ts";
 import { PrometheusMetrics } from "../http/metrics.ts";
 import { asTidemarkError, problemResponse } from "../http/problem.ts";
@@ -34,6 +35,17 @@ export const SERVE: Command = {
     "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },
     "store-bytes-max": { type: "string", value: "N", about: "bytes that the store may take (any)" },
     "job-bytes-max": { type: "string", value: "N", about: "bytes that each job may take (any)" },
+    "persist-delay-ms": {
+      type: "string",
+      value: "N",
+      about:
+        `how long appends wait to share an upload (${DEFAULT_SETTINGS.persistDelayMs}); 0: not at all`,
+    },
+    "local-copies": {
+      type: "string",
+      value: "DIR",
+      about: "folder near by for copies, from which restores read first (none)",
+    },
     "shutdown-ms-max": {
       type: "string",
       value: "N",
@@ -57,6 +69,9 @@ async function run(context: CommandContext): Promise<number> {
   const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
   const storeBytesMax = countOption(options, "store-bytes-max");
   const jobBytesMax = countOption(options, "job-bytes-max");
+  const persistDelayMs = countOption(options, "persist-delay-ms");
+  const localCopies = options.text("local-copies");
+  const localRecoveryPath = localCopies && io.absolutePath(localCopies);
   const stop = new StopRequest(io);
   const metrics = new PrometheusMetrics();
   const processMetrics = observeProcess(metrics);
@@ -65,8 +80,9 @@ async function run(context: CommandContext): Promise<number> {
     // The address first: where it is taken, no store is made.
     const server = await io.serve((request) => app.fetch(request), address);
     try {
-      const settings = { mode: "own", create: true, storeBytesMax, jobBytesMax } as const;
-      await using store = await openNamedStore(context, { ...settings, metrics });
+      const limits = { storeBytesMax, jobBytesMax };
+      const settings = { ...limits, persistDelayMs, localRecoveryPath, metrics };
+      await using store = await openNamedStore(context, { mode: "own", create: true, ...settings });
       app.isHere(createApp(store, {
         bodyBytesMax,
         takeOver: options.flag("take-over"),

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
+import { resolve } from "node:path";
 import { describe, test } from "node:test";
 import { COMMANDS, main } from "../../src/cli/cli.ts";
 import { EXIT_CODE_OF, EXIT_CODE_OF_SIGNAL } from "../../src/cli/exit_codes.ts";
 import { ERROR_KINDS, TidemarkError } from "../../src/engine/errors.ts";
+import type { StoreSettings } from "../../src/engine/settings.ts";
 import type { Store } from "../../src/engine/types.ts";
 import { VERSION } from "../../src/engine/version.ts";
 import { BrokenPipeError } from "../../src/runtime/cli_io.ts";
@@ -84,6 +86,7 @@ describe("tidemark", () => {
     [["serve", "--listen", "somewhere"], /wants HOST:PORT/],
     [["serve", "--listen", "127.0.0.1:65536"], /wants HOST:PORT/],
     [["serve", "--body-bytes-max", "0"], /wants at least 1/],
+    [["serve", "--persist-delay-ms", "soon"], /wants a whole number/],
   ];
   for (const [args, message] of misuses) {
     test(`refuses: ${args.join(" ")}`, () =>
@@ -184,6 +187,24 @@ describe("tidemark", () => {
     });
     await main(["serve"], serving.io, () => Promise.resolve(storeOf({})));
     assert.deepEqual(listen, [{ hostname: "127.0.0.1", port: 7460 }]);
+  });
+
+  test("serves with the settings that it was given", async () => {
+    const given: Partial<StoreSettings>[] = [];
+    const listening = { hostname: "", port: 1, url: "", close: () => Promise.resolve() };
+    const serving = new TestIo({ io: { serve: () => Promise.resolve(listening) } });
+    const flags = ["--persist-delay-ms", "0", "--local-copies", "near", "--job-bytes-max", "7"];
+    for (const args of [flags, []]) {
+      await main(["serve", ...args], serving.io, (_place, options = {}) => {
+        given.push(options);
+        return Promise.reject(new TidemarkError("storage-denied", "not now"));
+      });
+    }
+    const [set, none] = given.map((
+      { persistDelayMs, localRecoveryPath, jobBytesMax },
+    ) => [persistDelayMs, localRecoveryPath, jobBytesMax]);
+    assert.deepEqual(set, [0, resolve("near"), 7]);
+    assert.deepEqual(none, [undefined, undefined, undefined]);
   });
 
   test("has an exit code for each kind, all different", () => {

@@ -1,35 +1,15 @@
 /** A job in a sidecar's store, and that store. */
 import { isNotTaken, TidemarkClient } from "../client/client.ts";
 import { TidemarkError } from "../engine/errors.ts";
-import type {
-  AppendResult,
-  At,
-  CheckpointDetails,
-  CheckpointMetadata,
-  CheckpointOptions,
-  CollectionOptions,
-  CollectionReport,
-  EncodedChanges,
-  JobUsage,
-  ResumeOptions,
-  ResumeResult,
-  RetentionPolicy,
-  SalvageOptions,
-  SalvageReport,
-  VerifyOptions,
-  VerifyReport,
-  WriterPosition,
-} from "../engine/types.ts";
+import type { AppendResult, EncodedChanges } from "../engine/types.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
 import type {
   AppendPlace,
   OpenFor,
   ReadStore,
   ReadTarget,
-  RestoreWish,
   SalvageTarget,
   Target,
-  TargetRestore,
 } from "./_target.ts";
 import { UsageError } from "./_usage_error.ts";
 
@@ -46,27 +26,21 @@ export async function openRemoteTarget(
 ): Promise<Target> {
   const client = clientOf(io, url);
   if (openFor === "append") await client.createJob(job);
-  return new RemoteTarget(io, client, job);
+  return targetOf(io, client, job);
 }
 
 /** The store of a sidecar. */
 export function openRemoteStore(io: CliIo, url: string): ReadStore {
-  return new RemoteStore(clientOf(io, url));
+  return storeOf(clientOf(io, url));
 }
 
 /** Salvages at a sidecar. */
 export function openRemoteSalvage(io: CliIo, url: string): SalvageTarget {
-  return new RemoteSalvage(clientOf(io, url));
-}
-
-class RemoteSalvage implements SalvageTarget {
-  constructor(readonly client: TidemarkClient) {}
-
-  salvage(job: string, { accept, dryRun }: SalvageOptions): Promise<SalvageReport> {
-    return this.client.salvage(job, { accept, dryRun });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
+  const client = clientOf(io, url);
+  return {
+    salvage: (job, { accept, dryRun }) => client.salvage(job, { accept, dryRun }),
+    [Symbol.asyncDispose]: letNothingGo,
+  };
 }
 
 function clientOf(io: CliIo, url: string): TidemarkClient {
@@ -78,110 +52,68 @@ function clientOf(io: CliIo, url: string): TidemarkClient {
   }
 }
 
-class RemoteTarget implements Target {
-  constructor(readonly io: CliIo, readonly client: TidemarkClient, readonly job: string) {}
+/** Everything is done by the sidecar: there is nothing to let go of. */
+const letNothingGo = (): Promise<void> => Promise.resolve();
 
-  async append(
-    writer: string,
-    changes: EncodedChanges,
-    place: AppendPlace,
-  ): Promise<AppendResult> {
-    let lostAnswers = 0;
-    while (true) {
-      try {
-        return await this.client.append(this.job, writer, changes.bytes, place);
-      } catch (error) {
-        if (!isNotTaken(error)) {
-          // With an offset a repeated append is taken once; without one it might be taken twice.
-          const mayRepeat = place.offset !== undefined && isLostAnswer(error);
-          if (!mayRepeat || ++lostAnswers > LOST_ANSWERS_MAX) throw error;
-        }
+function targetOf(io: CliIo, client: TidemarkClient, job: string): Target {
+  return {
+    append: (writer, changes, place) => appendOver(io, client, { job, writer, changes, place }),
+    writers: async () => (await client.job(job)).writers,
+    checkpoint: (options) => client.checkpoint(job, options),
+    resume: (options) => client.resume(job, options),
+    collect: (options) => client.collect(job, options),
+    pin: (uuid, reason) => client.pin(job, uuid, reason),
+    unpin: (uuid) => client.unpin(job, uuid),
+    retention: async () => (await client.job(job)).retention,
+    setRetention: async (retention) => void await client.createJob(job, { retention }),
+    [Symbol.asyncDispose]: letNothingGo,
+  };
+}
+
+async function appendOver(
+  io: CliIo,
+  client: TidemarkClient,
+  { job, writer, changes, place }: {
+    readonly job: string;
+    readonly writer: string;
+    readonly changes: EncodedChanges;
+    readonly place: AppendPlace;
+  },
+): Promise<AppendResult> {
+  let lostAnswers = 0;
+  while (true) {
+    try {
+      return await client.append(job, writer, changes.bytes, place);
+    } catch (error) {
+      if (!isNotTaken(error)) {
+        // With an offset a repeated append is taken once; without one it might be taken twice.
+        const mayRepeat = place.offset !== undefined && isLostAnswer(error);
+        if (!mayRepeat || ++lostAnswers > LOST_ANSWERS_MAX) throw error;
       }
-      await this.io.sleep(RETRY_DELAY_MS);
     }
+    await io.sleep(RETRY_DELAY_MS);
   }
-
-  async writers(): Promise<readonly WriterPosition[]> {
-    return (await this.client.job(this.job)).writers;
-  }
-
-  checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata> {
-    return this.client.checkpoint(this.job, options);
-  }
-
-  resume(options: ResumeOptions): Promise<ResumeResult> {
-    return this.client.resume(this.job, options);
-  }
-
-  collect(options: CollectionOptions): Promise<CollectionReport> {
-    return this.client.collect(this.job, options);
-  }
-
-  pin(uuid: string, reason: string | undefined): Promise<unknown> {
-    return this.client.pin(this.job, uuid, reason);
-  }
-
-  unpin(uuid: string): Promise<unknown> {
-    return this.client.unpin(this.job, uuid);
-  }
-
-  async retention(): Promise<RetentionPolicy> {
-    return (await this.client.job(this.job)).retention;
-  }
-
-  async setRetention(retention: RetentionPolicy): Promise<void> {
-    await this.client.createJob(this.job, { retention });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-class RemoteStore implements ReadStore {
-  constructor(readonly client: TidemarkClient) {}
-
-  get location(): string {
-    return this.client.url;
-  }
-
-  jobs(): Promise<string[]> {
-    return this.client.jobs();
-  }
-
-  reader(job: string): Promise<ReadTarget> {
-    return Promise.resolve(new RemoteReader(this.client, job));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
+function storeOf(client: TidemarkClient): ReadStore {
+  return {
+    location: client.url,
+    jobs: () => client.jobs(),
+    reader: (job) => Promise.resolve(readerOf(client, job)),
+    [Symbol.asyncDispose]: letNothingGo,
+  };
 }
 
-class RemoteReader implements ReadTarget {
-  constructor(readonly client: TidemarkClient, readonly job: string) {}
-
-  restore(writer: string, wish: RestoreWish): Promise<TargetRestore> {
-    return this.client.restore(this.job, writer, wish);
-  }
-
-  checkpoints(): Promise<CheckpointMetadata[]> {
-    return this.client.checkpoints(this.job);
-  }
-
-  async writers(): Promise<readonly WriterPosition[]> {
-    return (await this.client.job(this.job)).writers;
-  }
-
-  checkpointDetails(at: At): Promise<CheckpointDetails> {
-    return this.client.checkpointDetails(this.job, at);
-  }
-
-  usage(): Promise<JobUsage> {
-    return this.client.usage(this.job);
-  }
-
-  verify(options: VerifyOptions): Promise<VerifyReport> {
-    return this.client.verify(this.job, options);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
+function readerOf(client: TidemarkClient, job: string): ReadTarget {
+  return {
+    restore: (writer, wish) => client.restore(job, writer, wish),
+    checkpoints: () => client.checkpoints(job),
+    writers: async () => (await client.job(job)).writers,
+    checkpointDetails: (at) => client.checkpointDetails(job, at),
+    usage: () => client.usage(job),
+    verify: (options) => client.verify(job, options),
+    [Symbol.asyncDispose]: letNothingGo,
+  };
 }
 
 function isLostAnswer(error: unknown): boolean {

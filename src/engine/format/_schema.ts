@@ -62,26 +62,3 @@ export function checkReadable(schema: v.GenericSchema, key: string, json: unknow
     details: { key, place },
   });
 }
-
-/** Checks that a fact says of itself what its key says. @throws {TidemarkError} `corrupt` */
-export function checkIdentity(
-  key: string,
-  found: { readonly key: string; readonly store: string; readonly job: string },
-  wanted: { readonly store: string; readonly job: string },
-): void {
-  for (
-    const [what, is, wants] of [
-      ["key", found.key, key],
-      ["store", found.store, wanted.store],
-      ["job", found.job, wanted.job],
-    ] as const
-  ) {
-    if (is !== wants) {
-      throw new TidemarkError(
-        "corrupt",
-        `Cannot use ${key}: its ${what} is ${JSON.stringify(is)}, not ${JSON.stringify(wants)}`,
-        { details: { key, what, found: is, wanted: wants } },
-      );
-    }
-  }
-}

@@ -1,7 +1,8 @@
 /** The body of `adopted/<epoch>-<uuid>.json`: what a recovery took over from older epochs. @module */
 import * as v from "valibot";
-import { checkIdentity, count, hash, keyGroups, parseFact, uuid } from "./_schema.ts";
-import { decodeFact, encodeFact } from "./fact.ts";
+import { decodeJobFact, type FactHome } from "./_job_fact.ts";
+import { count, hash, keyGroups, uuid } from "./_schema.ts";
+import { encodeFact } from "./fact.ts";
 
 const FILE = v.strictObject({
   key: v.string(),
@@ -44,9 +45,7 @@ export function encodeAdopted(body: AdoptedBody): Uint8Array {
 export function decodeAdopted(
   key: string,
   bytes: Uint8Array,
-  wanted: { readonly store: string; readonly job: string },
+  home: FactHome,
 ): AdoptedBody {
-  const body = parseFact(SCHEMA, key, decodeFact(KIND, key, bytes));
-  checkIdentity(key, body, wanted);
-  return body;
+  return decodeJobFact(SCHEMA, KIND, { key, bytes, home });
 }

@@ -1,10 +1,11 @@
 /** The body of `catalog/<generation>.json`: one immutable version of a job's catalog. @module */
 import * as v from "valibot";
+import { decodeJobFact, type FactHome } from "./_job_fact.ts";
 import { TidemarkError } from "../errors.ts";
 import { CATALOG_ENTRY_BYTES_MAX, CHECKPOINTS_MAX } from "../limits.ts";
-import { checkIdentity, checkReadable, count, hash, parseFact, u64, uuid } from "./_schema.ts";
+import { checkReadable, count, hash, u64, uuid } from "./_schema.ts";
 import { CHECKPOINT_FACTS, checkpointToJson } from "./checkpoint_facts.ts";
-import { decodeFact, encodeFact } from "./fact.ts";
+import { encodeFact } from "./fact.ts";
 
 const OBJECT = v.strictObject({ key: v.string(), size: count, xxh64: hash });
 
@@ -95,9 +96,7 @@ export function encodeGeneration(body: GenerationBody): Uint8Array {
 export function decodeGeneration(
   key: string,
   bytes: Uint8Array,
-  wanted: { readonly store: string; readonly job: string },
+  home: FactHome,
 ): GenerationBody {
-  const body = parseFact(SCHEMA, key, decodeFact(KIND, key, bytes));
-  checkIdentity(key, body, wanted);
-  return body;
+  return decodeJobFact(SCHEMA, KIND, { key, bytes, home });
 }

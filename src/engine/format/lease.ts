@@ -1,7 +1,8 @@
 /** The body of `readers/<uuid>.json`: what a reader in another process holds on to. @module */
 import * as v from "valibot";
-import { checkIdentity, count, parseFact, uuid } from "./_schema.ts";
-import { decodeFact, encodeFact } from "./fact.ts";
+import { decodeJobFact, type FactHome } from "./_job_fact.ts";
+import { count, uuid } from "./_schema.ts";
+import { encodeFact } from "./fact.ts";
 
 const SCHEMA = v.strictObject({
   key: v.string(),
@@ -28,9 +29,7 @@ export function encodeLease(body: LeaseBody): Uint8Array {
 export function decodeLease(
   key: string,
   bytes: Uint8Array,
-  wanted: { readonly store: string; readonly job: string },
+  home: FactHome,
 ): LeaseBody {
-  const body = parseFact(SCHEMA, key, decodeFact(KIND, key, bytes));
-  checkIdentity(key, body, wanted);
-  return body;
+  return decodeJobFact(SCHEMA, KIND, { key, bytes, home });
 }

@@ -1,16 +1,9 @@
 /** The body of `checkpoints/<uuid>.json`: everything that a checkpoint needs. @module */
 import * as v from "valibot";
-import {
-  checkIdentity,
-  checkReadable,
-  count,
-  hash,
-  keyGroups,
-  parseFact,
-  uuid,
-} from "./_schema.ts";
+import { decodeJobFact, type FactHome } from "./_job_fact.ts";
+import { checkReadable, count, hash, keyGroups, uuid } from "./_schema.ts";
 import { CHECKPOINT_FACTS, checkpointToJson } from "./checkpoint_facts.ts";
-import { decodeFact, encodeFact } from "./fact.ts";
+import { encodeFact } from "./fact.ts";
 
 const FILE = v.strictObject({
   key: v.string(),
@@ -102,9 +95,7 @@ export function encodeManifest(body: ManifestBody): Uint8Array {
 export function decodeManifest(
   key: string,
   bytes: Uint8Array,
-  wanted: { readonly store: string; readonly job: string },
+  home: FactHome,
 ): ManifestBody {
-  const body = parseFact(SCHEMA, key, decodeFact(KIND, key, bytes));
-  checkIdentity(key, body, wanted);
-  return body;
+  return decodeJobFact(SCHEMA, KIND, { key, bytes, home });
 }

@@ -9,8 +9,8 @@ import {
   decodeLocalMarker,
   encodeLocalMarker,
   LOCAL_MARKER_KEY,
-  type LocalMarkerBody,
-} from "../format/local_marker.ts";
+  type MarkerBody,
+} from "../format/marker.ts";
 import { JobKeys, JOBS_PREFIX } from "../paths.ts";
 import type { Ports } from "../port/ports.ts";
 import type { StorageBackend } from "../storage/backend.ts";
@@ -62,7 +62,7 @@ function unusable(local: StorageBackend, { logger }: Ports, error: unknown): fal
   return false;
 }
 
-async function readMarker(local: StorageBackend): Promise<LocalMarkerBody | undefined> {
+async function readMarker(local: StorageBackend): Promise<MarkerBody | undefined> {
   const bytes = await readOptional(local, LOCAL_MARKER_KEY);
   return bytes === undefined ? undefined : decodeLocalMarker(bytes);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { decodeLocalMarker, LOCAL_MARKER_KEY } from "../../../src/engine/format/local_marker.ts";
+import { decodeLocalMarker, LOCAL_MARKER_KEY } from "../../../src/engine/format/marker.ts";
 import { JobKeys } from "../../../src/engine/paths.ts";
 import type { StorageBackend } from "../../../src/engine/storage/backend.ts";
 import { findLocalFolder, openLocalFolder } from "../../../src/engine/upload/local_folder.ts";

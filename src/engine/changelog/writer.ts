@@ -6,10 +6,12 @@
  */
 import { TidemarkError } from "../errors.ts";
 import { encodedChangeBytes } from "../format/change.ts";
+import { encodeChanges } from "../format/change_input.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import type {
   AppendAtOptions,
   AppendResult,
+  Change,
   EncodedChanges,
   KeyGroupRange,
   PersistedSegment,
@@ -144,6 +146,11 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   appendMeta(data: Uint8Array): number {
     return this.append(-1, data);
+  }
+
+  appendBatch(changes: Iterable<Change>): number {
+    this.#checkUsable();
+    return this.appendEncoded(encodeChanges(changes));
   }
 
   appendEncoded(changes: EncodedChanges): number {

@@ -159,10 +159,14 @@ function lineEnd(bytes: Uint8Array, at: number): number {
  * ```
  */
 export function encodeChanges(changes: Iterable<Change>): EncodedChanges {
-  const builder = new ChangeBuilder(1024);
-  for (const { keyGroup, data } of changes) {
+  const given = [...changes];
+  let total = 0;
+  for (const { keyGroup, data } of given) {
     checkChange(keyGroup, data.length);
-    builder.add(keyGroup, data);
+    total += encodedChangeBytes(keyGroup, data.length);
   }
+  // Of the right size at once: bytes that grow are copied again, and hold more than what is counted of them.
+  const builder = new ChangeBuilder(total);
+  for (const { keyGroup, data } of given) builder.add(keyGroup, data);
   return builder.finish();
 }

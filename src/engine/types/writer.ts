@@ -1,5 +1,5 @@
 /** Writers, and what they answer. @module */
-import type { EncodedChanges, KeyGroupRange } from "./change.ts";
+import type { Change, EncodedChanges, KeyGroupRange } from "./change.ts";
 
 /**
  * How a writer stands.
@@ -188,6 +188,15 @@ export interface Writer {
    * @throws {TidemarkError} As {@link Writer.append}.
    */
   appendMeta(data: Uint8Array): number;
+  /**
+   * Appends many changes as one unit: they are durable together, or none of them. Synchronous: copies the bytes, once.
+   *
+   * @param changes In order.
+   * @returns The offset of the first.
+   * @throws {RangeError} A key group is none of the writer's.
+   * @throws {TidemarkError} As {@link Writer.appendEncoded}.
+   */
+  appendBatch(changes: Iterable<Change>): number;
   /**
    * Appends many changes as one unit: they are durable together, or none of them. Synchronous.
    *

@@ -89,6 +89,36 @@ describe("ChangelogWriter.append", () => {
     assert.equal(writer.nextOffset, 1);
   });
 
+  test("takes many changes as one unit, copied once", async () => {
+    const bench = new WriterBench();
+    const { writer } = bench;
+    const data = bytesOf("a");
+    function* changes() {
+      yield { keyGroup: 1, data };
+      yield { keyGroup: -1, data: bytesOf("meta") };
+    }
+    assert.equal(writer.appendBatch(changes()), 0);
+    data[0] = 0;
+    assert.equal(writer.appendBatch([]), 2);
+    for (const keyGroup of [128, 0.5]) {
+      assert.throws(
+        () => writer.appendBatch([{ keyGroup: 0, data }, { keyGroup, data }]),
+        RangeError,
+      );
+    }
+    const tooLarge = [{ keyGroup: 0, data }, { keyGroup: 0, data: new Uint8Array(301) }];
+    throwsWith(() => writer.appendBatch(tooLarge), "change-too-large");
+    assert.equal(writer.nextOffset, 2, "nothing of what was refused is there");
+    const persisted = writer.persist();
+    const [set] = bench.scheduler.tasks[0].changeSets;
+    assert.deepEqual(textsOf(set), ["a", "meta"]);
+    assert.deepEqual([set.keyGroupMin, set.keyGroupMax], [-1, 1]);
+    // No more is held than is counted.
+    assert.deepEqual(set.chunks.map(({ buffer }) => buffer.byteLength), [set.byteLength]);
+    bench.scheduler.complete(0);
+    await persisted;
+  });
+
   test("refuses a change above the cap, and takes one at it", () => {
     const { writer } = new WriterBench({ preemptivePersistBytes: 1000 });
     const error = throwsWith(() => writer.append(0, new Uint8Array(301)), "change-too-large");
@@ -102,6 +132,7 @@ describe("ChangelogWriter.append", () => {
     bench.usableError = new Error("closed");
     assert.throws(() => bench.append("a"), bench.usableError);
     assert.throws(() => bench.writer.appendEncoded(changesOf("a")), bench.usableError);
+    assert.throws(() => bench.writer.appendBatch([]), bench.usableError);
     assert.throws(() => bench.writer.nextSequenceNumber(), bench.usableError);
     assert.equal(bench.writer.nextOffset, 0);
   });

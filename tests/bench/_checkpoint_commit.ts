@@ -11,6 +11,8 @@ import { countSyncs, DiskCounts } from "./_counted_disk.ts";
 import { backendOn } from "./_upload_engine.ts";
 
 const CHANGE_BYTES = 200;
+/** With the head of each. */
+const STORED_BYTES = CHANGE_BYTES + 5;
 const GROWTH_MAX = 1.5;
 /** Besides one for each state object, and one for their folder. */
 const SYNCS_MAX = 6;
@@ -23,7 +25,7 @@ export interface CommitSizes {
   readonly checkpoints: readonly [number, number];
   /** Live files: few, many. All of them are needed by every checkpoint that is measured. */
   readonly files: readonly [number, number];
-  /** Bytes of changes before a commit. */
+  /** Bytes of changes before a commit, as they are before compression. */
   readonly changedBytes: number;
   /** Writers of which each has something to commit. */
   readonly writers: number;
@@ -66,8 +68,8 @@ export async function measureCommits(
 
 function cut(corpus: Uint8Array): Uint8Array[] {
   const changes: Uint8Array[] = [];
-  for (let at = 0; at + CHANGE_BYTES <= corpus.length; at += CHANGE_BYTES) {
-    changes.push(corpus.subarray(at, at + CHANGE_BYTES));
+  for (let i = 0; i < Math.floor(corpus.length / STORED_BYTES); i++) {
+    changes.push(corpus.subarray(i * CHANGE_BYTES, (i + 1) * CHANGE_BYTES));
   }
   return changes;
 }
@@ -137,8 +139,9 @@ async function commitOfWriters({ job, disk }: PastJob, writers: number): Promise
   return countAll(disk) - before;
 }
 
-function countAll(disk: DiskCounts): number {
-  return disk.syncsBegun + disk.folderSyncs;
+/** Syncs that somebody waited for. */
+function countAll({ syncsBegun, syncsEarly, folderSyncs }: DiskCounts): number {
+  return syncsBegun - syncsEarly + folderSyncs;
 }
 
 /** Commits; what the job does after the answer is waited for, but not measured. */
@@ -172,8 +175,12 @@ function report(
     rows,
     bars: [
       barAtMost(`commit after ${amount}, most and least past`, GROWTH_MAX, grown),
-      barAtMost(`syncs of a commit after ${amount}`, SYNCS_MAX, syncs),
-      barAtMost(`syncs of a commit of ${sizes.writers} writers`, SYNCS_MAX, syncsOfWriters),
+      barAtMost(`syncs that a commit after ${amount} waits for`, SYNCS_MAX, syncs),
+      barAtMost(
+        `syncs that a commit of ${sizes.writers} writers waits for`,
+        SYNCS_MAX,
+        syncsOfWriters,
+      ),
     ],
   };
 }

@@ -12,6 +12,8 @@ export class DiskCounts {
   syncsBegun = 0;
   /** Syncs of data that returned. */
   syncsDone = 0;
+  /** Those of them that nobody waited for: the file was written on meanwhile, and synced again. */
+  syncsEarly = 0;
   /** Syncs of folders. */
   folderSyncs = 0;
   /** Whether syncs are left out, while something is prepared of which nothing is measured. */
@@ -52,9 +54,19 @@ export function countSyncs(fileSystem: FileSystem, counts: DiskCounts): FileSyst
   return replaced(fileSystem, {
     open: async (path: string, mode: OpenMode) => {
       const handle = await fileSystem.open(path, mode);
+      let waitedFor = 0;
+      const counted = (sync: () => Promise<void>): Promise<void> => {
+        waitedFor += 1;
+        return counts.count(sync).finally(() => waitedFor = Math.max(0, waitedFor - 1));
+      };
       return replaced<FileHandle>(handle, {
-        datasync: () => counts.count(() => handle.datasync()),
-        sync: () => counts.count(() => handle.sync()),
+        datasync: () => counted(() => handle.datasync()),
+        sync: () => counted(() => handle.sync()),
+        write: (source, position) => {
+          counts.syncsEarly += waitedFor;
+          waitedFor = 0;
+          return handle.write(source, position);
+        },
       });
     },
     openDirectory: async (path: string) => {

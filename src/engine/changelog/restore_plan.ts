@@ -10,7 +10,7 @@ import type { ManifestState } from "../format/manifest.ts";
 import { compareFiles } from "./file_order.ts";
 import { type ChangeFilePlace, RestoredFile } from "./local_copies.ts";
 import { SetPlaces } from "./set_places.ts";
-import type { NeededFile, SetPlace, WriterEnd } from "./tail.ts";
+import type { BatchPlace, NeededFile, WriterEnd } from "./tail.ts";
 
 /** What is to be read back: files, and where each writer ends. */
 export interface RestoreSource {
@@ -36,8 +36,8 @@ export interface RestoreSource {
 export interface PlannedFile {
   readonly source: RestoredFile;
   readonly file: NeededFile;
-  /** One of the wanted sets of each batch, by where the batch ends, in file order. */
-  readonly batches: ReadonlyMap<number, SetPlace>;
+  /** Batches that hold wanted sets, by where they end, in file order. */
+  readonly batches: ReadonlyMap<number, BatchPlace>;
 }
 
 /** What a restore reads, in order. */
@@ -73,36 +73,39 @@ export async function planRestore(
       neededBy,
       signal,
     });
-    const found = await source.attempt(() => planFile(source, file, wanted, options));
-    // Newest first, as they are found; only one file's bytes are held at a time.
-    for (const set of found) places.add(set);
+    const found = await source.attempt(() =>
+      planFile(source, file, wanted, { ...options, places })
+    );
+    // Only one file's bytes are held at a time.
     source.rest();
-    const batches = new Map(found.reverse().map((set) => [set.batchEnd, set]));
+    const batches = new Map(found.reverse().map((batch) => [batch.batchEnd, batch]));
     files.push({ source, file, batches });
   }
   await places.checkCopies(place.backend);
   return { files, places };
 }
 
-/** The wanted sets of a file, batch by batch, from the last batch on. */
+/** Finds the wanted sets of a file, from the last batch on; answers the batches that hold any, the newest first. */
 async function planFile(
   source: RestoredFile,
   file: NeededFile,
   wanted: RestoreSource,
-  { writers }: PlanOptions,
-): Promise<SetPlace[]> {
+  { writers, places }: PlanOptions & { readonly places: SetPlaces },
+): Promise<BatchPlace[]> {
   const header = await readHeader(source);
   checkHeader(file, header.header, wanted);
-  const found: SetPlace[] = [];
+  const found: BatchPlace[] = [];
   for await (const batch of batchesBackwards(source, file.length, header)) {
     checkIndexHash(file, batch.end, batch.indexHash);
+    const { position: batchStart, end: batchEnd, indexHash } = batch;
+    const place = { file, batchStart, batchEnd, indexHash, isUnproven: false };
     for (const entry of batch.sets) {
       const end = wanted.writers.get(entry.writer);
       if (!writers.has(entry.writer) || end === undefined) continue;
       if (entry.sequenceNumber >= end.sequenceNumber) continue;
       if (entry.sequenceNumber < (end.base?.sequenceNumber ?? 0)) continue;
-      const { position: batchStart, end: batchEnd, indexHash } = batch;
-      found.push({ entry, file, batchStart, batchEnd, indexHash, isUnproven: false });
+      places.add(entry, place);
+      if (found.at(-1) !== place) found.push(place);
     }
   }
   return found;

@@ -8,11 +8,22 @@ import { TidemarkError } from "../errors.ts";
 import { readBatchEndingAt, readSets } from "../format/change_file_reader.ts";
 import type { StorageBackend } from "../storage/backend.ts";
 import { ChangeFileSource } from "./change_file_source.ts";
-import type { SetPlace } from "./tail.ts";
+import { Ranges, RowsByNumber, type SetRow, SetRows } from "./_set_rows.ts";
+import type { BatchPlace, PlacedSet, SetPlace } from "./tail.ts";
+
+/** What there is of one writer. */
+interface WriterSets {
+  readonly rows: RowsByNumber;
+  /** Number of the key groups of the set that came last: the others have the same, as a rule. */
+  range: number;
+}
 
 /** Candidates for every place of every writer. */
 export class SetPlaces {
-  readonly #writers = new Map<string, Map<number, SetPlace>>();
+  readonly #writers = new Map<string, WriterSets>();
+  readonly #rows = new SetRows();
+  readonly #ranges = new Ranges();
+  readonly #batches: BatchPlace[] = [];
   readonly #copies: (readonly [SetPlace, SetPlace])[] = [];
 
   /** Writers of which there is a candidate. */
@@ -22,23 +33,50 @@ export class SetPlaces {
 
   /** The set that counts at a place. */
   get(writer: string, sequenceNumber: number): SetPlace | undefined {
-    return this.#writers.get(writer)?.get(sequenceNumber);
+    const sets = this.#writers.get(writer);
+    const row = sets?.rows.get(sequenceNumber);
+    if (sets === undefined || row === undefined) return undefined;
+    const { batch, range, ...facts } = this.#rows.get(row);
+    const entry = { writer, keyGroups: this.#ranges.get(range), sequenceNumber, ...facts };
+    return { entry, ...this.#batches[batch] };
   }
 
-  /** Takes a candidate in. @throws {TidemarkError} `corrupt` when it contradicts one of its own epoch. */
-  add(place: SetPlace): void {
-    const { writer, sequenceNumber, epoch } = place.entry;
+  /**
+   * Takes a candidate in; the same one again changes nothing.
+   *
+   * @param batch Where it is: the same object for all sets of a batch.
+   * @throws {TidemarkError} `corrupt` when it contradicts one of its own epoch.
+   */
+  add(entry: PlacedSet, batch: BatchPlace): void {
+    const { writer, sequenceNumber, epoch } = entry;
     let sets = this.#writers.get(writer);
-    if (sets === undefined) this.#writers.set(writer, sets = new Map());
-    const other = sets.get(sequenceNumber);
-    if (other === undefined || other.entry.epoch < epoch) {
-      sets.set(sequenceNumber, place);
-    } else if (other.entry.epoch === epoch) {
-      checkCopy(other, place);
-      this.#copies.push([other, place]);
-      // What is proven to be on disk need not be copied.
-      if (other.isUnproven && !place.isUnproven) sets.set(sequenceNumber, place);
+    if (sets === undefined) {
+      this.#writers.set(writer, sets = { rows: new RowsByNumber(), range: 0 });
     }
+    const other = this.get(writer, sequenceNumber);
+    if (other === undefined) {
+      sets.rows.set(sequenceNumber, this.#rows.add(this.#toRow(sets, entry, batch)));
+      return;
+    }
+    if (other.entry.epoch > epoch) return;
+    const row = sets.rows.get(sequenceNumber)!;
+    if (other.entry.epoch < epoch) {
+      this.#rows.set(row, this.#toRow(sets, entry, batch));
+      return;
+    }
+    const place = { entry, ...batch };
+    checkCopy(other, place);
+    if (!isSameBatch(other, batch)) this.#copies.push([other, place]);
+    // What is proven to be on disk need not be copied.
+    if (other.isUnproven && !batch.isUnproven) this.#rows.set(row, this.#toRow(sets, entry, batch));
+  }
+
+  #toRow(sets: WriterSets, entry: PlacedSet, batch: BatchPlace): SetRow {
+    const { epoch, firstOffset, count, byteLength, keyGroups } = entry;
+    if (this.#batches.at(-1) !== batch) this.#batches.push(batch);
+    sets.range = this.#ranges.numberOf(keyGroups, sets.range);
+    const place = { batch: this.#batches.length - 1, range: sets.range };
+    return { epoch, firstOffset, count, byteLength, ...place };
   }
 
   /**
@@ -58,6 +96,10 @@ export class SetPlaces {
       onDiffer(other, error);
     }
   }
+}
+
+function isSameBatch(one: BatchPlace, other: BatchPlace): boolean {
+  return one.file.key === other.file.key && one.batchEnd === other.batchEnd;
 }
 
 function checkCopy(one: SetPlace, other: SetPlace): void {
@@ -97,7 +139,7 @@ async function hashOf(backend: StorageBackend, place: SetPlace): Promise<bigint>
 }
 
 /** Checks that a batch, read once more, is still the one that was found. @throws {TidemarkError} `corrupt` */
-export function checkReread(place: SetPlace, indexHash: bigint): void {
+export function checkReread(place: BatchPlace, indexHash: bigint): void {
   if (place.indexHash === indexHash) return;
   const { key } = place.file;
   throw new TidemarkError(
@@ -108,7 +150,7 @@ export function checkReread(place: SetPlace, indexHash: bigint): void {
 }
 
 /** Finds a set again in its batch, read once more. @throws {TidemarkError} `corrupt` when it is gone. */
-export function findEntry<Entry extends SetPlace["entry"]>(
+export function findEntry<Entry extends PlacedSet>(
   sets: readonly Entry[],
   place: SetPlace,
 ): Entry {

@@ -2,7 +2,7 @@
  * What the tail of a job is made of: which change sets, writer by writer, and which files hold them.
  * @module
  */
-import type { ChangeSetEntry } from "../format/change_set.ts";
+import type { ChangeSetFacts } from "../format/change_set.ts";
 import type { ChangeFileName } from "../paths.ts";
 import type { KeyGroupRange, Problem } from "../types.ts";
 import type { SetRange } from "../upload/change_file_log.ts";
@@ -67,15 +67,22 @@ export interface Tail {
   readonly known: ReadonlyMap<string, number>;
 }
 
-/** A change set in one place of one file. */
-export interface SetPlace {
-  readonly entry: ChangeSetEntry;
+/** What is known of a change set in a place. */
+export type PlacedSet = Omit<ChangeSetFacts, "keyGroupMin" | "keyGroupMax">;
+
+/** A batch in its file. */
+export interface BatchPlace {
   readonly file: FileId;
-  /** Where the set's batch begins and ends. */
+  /** Where the batch begins and ends. */
   readonly batchStart: number;
   readonly batchEnd: number;
   /** Checksum of the batch's index. */
   readonly indexHash: bigint;
   /** Whether nothing proves that the batch is on disk. */
   readonly isUnproven: boolean;
+}
+
+/** A change set in one place of one file. */
+export interface SetPlace extends BatchPlace {
+  readonly entry: PlacedSet;
 }

@@ -21,7 +21,8 @@ import { compareFiles } from "./file_order.ts";
 import { KnownEnds } from "./known_ends.ts";
 import { SetPlaces } from "./set_places.ts";
 import { Successors } from "./successors.ts";
-import type { FileId, NeededFile, SetPlace, Tail, UnprovenBatch, WriterEnd } from "./tail.ts";
+import { TailSets } from "./_tail_sets.ts";
+import type { FileId, PlacedSet, Tail, WriterEnd } from "./tail.ts";
 
 /** What a scan starts from. */
 export interface TailScanOptions {
@@ -114,7 +115,7 @@ class TailScan {
   }
 
   /** A set that is there twice in two forms is not taken. */
-  #doubt({ writer, sequenceNumber }: SetPlace["entry"], error: TidemarkError): void {
+  #doubt({ writer, sequenceNumber }: PlacedSet, error: TidemarkError): void {
     this.#lose(error);
     this.#doubtful.add(`${writer} ${sequenceNumber}`);
   }
@@ -261,7 +262,7 @@ class TailScan {
     }
   }
 
-  #see({ writer, epoch, firstOffset, count }: SetPlace["entry"]): void {
+  #see({ writer, epoch, firstOffset, count }: PlacedSet): void {
     this.#known.see(writer, epoch, firstOffset + count);
   }
 
@@ -300,12 +301,13 @@ class TailScan {
   #add(file: FileId, batch: Batch, isUnproven: boolean): void {
     const { position: batchStart, end: batchEnd, indexHash } = batch;
     const isAsAdopted = this.#isAsAdopted(file.key, batch);
+    const place = { file, batchStart, batchEnd, indexHash, isUnproven };
     for (const entry of batch.sets) {
       if (!this.#isInTail(entry)) continue;
       this.#see(entry);
       if (!isAsAdopted) continue;
       try {
-        this.#places.add({ entry, file, batchStart, batchEnd, indexHash, isUnproven });
+        this.#places.add(entry, place);
       } catch (error) {
         if (!hasCode(error, "corrupt")) throw error;
         this.#doubt(entry, error);
@@ -327,7 +329,7 @@ class TailScan {
     return false;
   }
 
-  #isInTail(entry: SetPlace["entry"]): boolean {
+  #isInTail(entry: PlacedSet): boolean {
     const { writer, sequenceNumber, epoch } = entry;
     const headEnd = this.#headEnds.get(writer) ?? 0;
     if (sequenceNumber < headEnd) return false;
@@ -346,42 +348,17 @@ class TailScan {
     ) {
       if (!ends.has(end.writer)) ends.set(end.writer, startOf(end, this.#headEnds, this.#options));
     }
-    const chosen: SetPlace[] = [];
+    const chosen = new TailSets();
     for (const writer of new Set([...ends.keys(), ...this.#places.writers])) {
       const end = this.#follow(writer, ends.get(writer), chosen);
       if (end !== undefined) ends.set(writer, end);
       this.#checkAdoptedEnd(writer, end?.sequenceNumber ?? 0);
     }
-    const lengths = new Map<string, NeededFile>();
-    const unproven = new Map<string, UnprovenBatch>();
-    const proven = new Map(
-      [...ends.values()].map(({ writer, nextOffset }) => [writer, nextOffset]),
-    );
-    let changes = 0;
-    for (const { file, batchEnd, indexHash, isUnproven, entry } of chosen) {
-      const { writer, firstOffset } = entry;
-      changes += entry.count;
-      if (isUnproven) proven.set(writer, Math.min(proven.get(writer)!, firstOffset));
-      if (isUnproven) unproven.set(file.key, { file, end: batchEnd, indexHash });
-      else if (batchEnd > (lengths.get(file.key)?.length ?? 0)) {
-        lengths.set(file.key, { ...file, length: batchEnd, indexHash });
-      }
-    }
-    const files = [...lengths.values()].sort((a, b) => compareFiles(a.name, b.name));
-    const torn = this.#torn;
-    return {
-      files,
-      writers: ends,
-      proven,
-      unproven: [...unproven.values()],
-      torn,
-      sets: chosen.length,
-      changes,
-      known: this.#known.all(this.#lastEpochs),
-    };
+    const known = this.#known.all(this.#lastEpochs);
+    return { ...chosen.result(ends), writers: ends, torn: this.#torn, known };
   }
 
-  #follow(writer: string, start: WriterEnd | undefined, chosen: SetPlace[]): WriterEnd | undefined {
+  #follow(writer: string, start: WriterEnd | undefined, chosen: TailSets): WriterEnd | undefined {
     const { onLoss } = this.#options;
     let end = start;
     for (;;) {
@@ -405,7 +382,7 @@ class TailScan {
         );
         return end;
       }
-      chosen.push(place);
+      chosen.take(place);
       this.#lastEpochs.set(writer, entry.epoch);
       end = {
         writer,

@@ -41,6 +41,21 @@ describe("scanTail", () => {
     assert.deepEqual(tail.files, [file.upTo(0)]);
   });
 
+  test("tells from where on nothing proves that a writer's sets are on disk", async () => {
+    const bench = new TailBench();
+    const file = await bench.file({
+      batches: [
+        [set(0, 0, ["a", "b"]), set(0, 0, ["x"], { writer: "v" })],
+        [set(1, 2, ["c"]), set(2, 3, ["d"])],
+      ],
+    });
+    const tail = await bench.scan();
+    assert.deepEqual([...tail.proven], [["w", 2], ["v", 1]]);
+    assert.deepEqual(tail.files, [file.upTo(0)]);
+    assert.deepEqual(tail.unproven.map(({ end }) => end), [file.batches[1].end]);
+    assert.deepEqual(endsOf(tail), { w: [3, 4], v: [1, 1] });
+  });
+
   test("joins sets that came out of order", async () => {
     const bench = new TailBench();
     await bench.file({ batches: [[set(1, 1, ["b"])], [set(0, 0, ["a"])]], sealed: true });

@@ -45,6 +45,15 @@ async function newBench(): Promise<Bench> {
   return { objects, job, reader: await store.reader(JOB) };
 }
 
+/** Files of no job's making, and a catalog that lists nothing. */
+function newTailBench() {
+  const bench = new TailBench();
+  const { backend, keys } = bench;
+  const place = { backend, keys, store: STORE };
+  const generation = { ...contentOf(1), ...IDENTITY, key: keys.generation(1), job: JOB };
+  return { bench, place, generation };
+}
+
 /** What either finds: the owner, who knows what it wrote, and a reader. */
 async function verifyBoth({ job, reader }: Bench): Promise<VerifyReport[]> {
   return [await job.verify(), await reader.verify()];
@@ -105,10 +114,7 @@ describe("verify", () => {
   });
 
   test("finds a gap in numbers or offsets, and what is beyond the end", async () => {
-    const bench = new TailBench();
-    const { backend, keys } = bench;
-    const place = { backend, keys, store: STORE };
-    const generation = { ...contentOf(1), ...IDENTITY, key: keys.generation(1), job: JOB };
+    const { bench, place, generation } = newTailBench();
     const gaps = [
       { batches: [[set(0, 0, ["a"]), set(2, 2, ["c"])]], writer: end(3, 3) },
       { batches: [[set(0, 0, ["a"]), set(1, 2, ["c"])]], writer: end(2, 3) },
@@ -127,6 +133,18 @@ describe("verify", () => {
     const file = await bench.file({ batches: [[set(0, 0, ["a"])]] });
     const needs = { files: [file.upTo(0)], writers: new Map([["w", end(1, 1)]]) };
     assert.ok((await verifyJob(place, generation, () => needs)).ok);
+  });
+
+  test("finds content that is no changes, though all its checksums hold", async () => {
+    const { bench, place, generation } = newTailBench();
+    const whole = set(0, 0, ["a change"]);
+    const bad = { ...whole, chunks: [whole.chunks[0].slice().fill(0xff)] };
+    const file = await bench.file({ batches: [[bad]] });
+    const needs = { files: [file.upTo(0)], writers: new Map([["w", end(1, 1)]]) };
+    const { problems } = await verifyJob(place, generation, () => needs);
+    assert.deepEqual(problems.map(({ key }) => key), [file.key]);
+    const quick = await verifyJob(place, generation, () => needs, { level: "quick" });
+    assert.deepEqual(quick.problems, []);
   });
 
   test("does not look at what nobody needs", async () => {

@@ -143,7 +143,8 @@ export class OwnedJob implements Job {
 
   async checkpointDetails(at: At): Promise<CheckpointDetails> {
     const generation = this.#checkpointer.newest;
-    return toDetails(generation, await this.#commits.manifestAt(at));
+    const read = () => this.#commits.manifestAt(at);
+    return toDetails(generation, await this.#collection.holding(generation, read));
   }
 
   async checkpoint(given: CheckpointOptions = {}): Promise<CheckpointMetadata> {
@@ -193,7 +194,11 @@ export class OwnedJob implements Job {
     const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     // What can't be read must not end the run.
-    if (plan.entry !== undefined) await this.#checkpointer.readManifest(plan.entry);
+    const { entry } = plan;
+    if (entry !== undefined) {
+      const read = () => this.#checkpointer.readManifest(entry);
+      await this.#collection.holding({ checkpoints: [entry] }, read);
+    }
     this.#checkOpen();
     this.#resuming += 1;
     try {
@@ -220,7 +225,8 @@ export class OwnedJob implements Job {
     const { newest } = this.#checkpointer;
     if (!fallback || at === "tail" || (at === "latest" && newest.head === null)) return at;
     const { place, ports } = this.#options;
-    return (await findWhole(place, newest, at, ports.logger)).uuid;
+    const find = () => findWhole(place, newest, at, ports.logger);
+    return (await this.#collection.holding(newest, find)).uuid;
   }
 
   async #resumeAt(

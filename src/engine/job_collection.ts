@@ -84,9 +84,9 @@ export class JobCollection {
     return { ...source, release };
   }
 
-  /** Keeps every checkpoint of a generation listed while an action looks at them. */
+  /** Keeps checkpoints, those of a generation for example, listed while an action looks at them. */
   async holding<Result>(
-    { checkpoints }: GenerationBody,
+    { checkpoints }: Pick<GenerationBody, "checkpoints">,
     action: () => Promise<Result>,
   ): Promise<Result> {
     const letGo = checkpoints.map(({ uuid }) => this.holdCheckpoint(uuid));

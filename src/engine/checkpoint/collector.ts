@@ -6,6 +6,7 @@
  * @module
  */
 import { compareFiles } from "../changelog/file_order.ts";
+import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import { decodeManifest, keysNeededBy } from "../format/manifest.ts";
 import type { Ports } from "../port/ports.ts";
@@ -39,6 +40,13 @@ interface ListedObject {
   readonly size: number;
 }
 
+/** What a keep set is made from. */
+interface StayingObjects {
+  readonly checkpoints: readonly CatalogEntry[];
+  readonly inUse: Iterable<string>;
+  readonly listed: readonly ListedObject[];
+}
+
 /** Collects one job, in its owner. */
 export class Collector {
   readonly #place: JobPlace;
@@ -69,7 +77,9 @@ export class Collector {
       ...options,
       except: new Set([...options.except, ...held.checkpoints, ...options.readHere()]),
     });
-    const kept = await this.#keepSet(generation, retirement.checkpoints, inUse());
+    const unread: Problem[] = [];
+    const staying = { checkpoints: retirement.checkpoints, inUse: inUse(), listed };
+    const kept = await this.#keepSet(generation, staying, unread);
     for (const key of await this.#heldKeys(held)) kept.set(key, "a reader holds it");
     for (const key of options.beingMade?.() ?? []) {
       kept.set(key, "a checkpoint may come to need it");
@@ -83,7 +93,7 @@ export class Collector {
       verdicts: verdicts.map(({ entry, stays, reason }) => ({ uuid: entry.uuid, stays, reason })),
       objects,
     };
-    if (options.isDryRun) return { ...report, deletedBytes: 0, problems: [] };
+    if (options.isDryRun) return { ...report, deletedBytes: 0, problems: unread };
     // Deletes come after a generation that names nothing of what goes.
     if (retirement.isChange || going.length > 0) {
       await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
@@ -93,7 +103,7 @@ export class Collector {
     this.#forgetNeeds();
     if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
     await this.#place.room?.recount();
-    return { ...report, ...deleted };
+    return { ...report, ...deleted, problems: [...unread, ...deleted.problems] };
   }
 
   /** What retention makes of a catalog, now. */
@@ -128,18 +138,40 @@ export class Collector {
   /** Every object that is needed, with what needs it. */
   async #keepSet(
     generation: GenerationBody,
-    checkpoints: readonly CatalogEntry[],
-    inUse: Iterable<string>,
+    { checkpoints, inUse, listed }: StayingObjects,
+    unread: Problem[],
   ): Promise<Map<string, string>> {
     const kept = new Map<string, string>();
     for (const key of inUse) kept.set(key, "the tail needs it");
     if (generation.adopted !== null) kept.set(generation.adopted.key, "the catalog names it");
     for (const entry of checkpoints) {
-      for (const key of await this.#needsOf(entry)) {
+      for (const key of await this.#needsOfStaying(entry, listed, unread)) {
         if (!kept.has(key)) kept.set(key, `checkpoint ${entry.uuid} needs it`);
       }
     }
     return kept;
+  }
+
+  /**
+   * What a checkpoint needs that stays. One that can't be read and only rests may need any file, and keeps nothing else
+   * from going: else its own quarantine would never end.
+   */
+  async #needsOfStaying(
+    entry: CatalogEntry,
+    listed: readonly ListedObject[],
+    unread: Problem[],
+  ): Promise<readonly string[]> {
+    try {
+      return await this.#needsOf(entry);
+    } catch (error) {
+      const isOfData = error instanceof TidemarkError && error.kind === "corrupt";
+      if (entry.quarantinedAtMs === null || !isOfData) throw error;
+      const { key } = entry.manifest;
+      unread.push({ key, reason: error.message });
+      const { checkpointsPrefix } = this.#place.keys;
+      const others = listed.filter((object) => !object.key.startsWith(checkpointsPrefix));
+      return [key, ...others.map((object) => object.key)];
+    }
   }
 
   /** Keys that the checkpoints need which readers hold, whether the catalog still lists them or not. */
@@ -164,7 +196,7 @@ export class Collector {
     return keysNeededBy(decodeManifest(key, bytes, { store, job }));
   }
 
-  /** @throws {TidemarkError} A manifest that can't be read: nothing is deleted while that is so. */
+  /** @throws {TidemarkError} A manifest that can't be read: nothing is deleted while one that stays is so. */
   async #needsOf(entry: CatalogEntry): Promise<readonly string[]> {
     let needs = this.#needs.get(entry.uuid);
     if (needs === undefined) {

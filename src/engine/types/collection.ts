@@ -124,6 +124,6 @@ export interface CollectionReport {
   readonly objects: readonly CollectedObject[];
   /** Bytes of the objects that were deleted. */
   readonly deletedBytes: number;
-  /** What could not be deleted; the next collection tries again. */
+  /** What could not be deleted, and the next collection tries again; manifests of resting checkpoints that can't be read. */
   readonly problems: readonly Problem[];
 }

@@ -237,7 +237,7 @@ describe("what is published", () => {
 });
 
 describe("what fails", () => {
-  test("row 8: one old manifest that can't be read stops collections, and nothing else", async () => {
+  test("row 8: one old manifest that can't be read, and is to stay, stops collections, and nothing else", async () => {
     const objects = newMemory();
     const { job, store } = await openJobOn(objects);
     const [first] = [await commit(job, "a"), await commit(job, "b")];
@@ -253,6 +253,32 @@ describe("what fails", () => {
     assert.deepEqual(problems.map(({ key }) => key), [KEYS.manifest(first)]);
     await again.resume({ at: "latest" });
     assert.deepEqual(await restoreWriter(again, "w"), ["a", "b", "c"]);
+  });
+
+  test("row 8: one that retention lets go stops nothing, and takes nothing along that it may need", async () => {
+    const { job, backend, store } = await openJobOn(newMemory(), { changeFileBytesMax: 1 });
+    const first = await commit(job, "a");
+    const [file] = await changeFiles(backend);
+    materialise(job);
+    const second = await commit(job, "b");
+    for (const text of ["c", "d"]) await commit(job, text);
+    await store.close();
+    await rewrite(backend, KEYS.manifest(first), flip(150));
+    const { job: again } = await openJobOn(backend, { changeFileBytesMax: 1 });
+    await commit(again, "e");
+    const report = await again.collect();
+    assert.deepEqual(report.problems.map(({ key }) => key), [KEYS.manifest(first)]);
+    const resting = (await again.checkpoints()).filter((one) => one.quarantinedAtMs !== undefined);
+    assert.equal(resting.length, 3);
+    assert.ok(
+      (await changeFiles(backend)).includes(file),
+      "it may need any file as long as it rests",
+    );
+    const gone = await again.collect(AT_ONCE);
+    assert.deepEqual(gone.problems, []);
+    assert.deepEqual(gone.removed.slice(0, 2), [first, second]);
+    assert.ok(!(await changeFiles(backend)).includes(file));
+    assert.deepEqual((await again.verify()).problems, []);
   });
 
   test("row 13: a checkpoint that finds no room is an error, and the job goes on", async () => {

@@ -7,8 +7,8 @@ import { KIB } from "../limits.ts";
 
 /** Bytes of a large chunk: these are used again, since the system gives new memory page by page, filled with zeros. */
 export const CHUNK_BYTES_MAX: number = 256 * KIB;
-/** Large chunks that are kept: somewhat more than an upload lets go of at once. */
-const IDLE_MAX = 64;
+/** Large chunks that are kept: as many as a large upload lets go of at once. */
+const IDLE_MAX = 128;
 /** Largest chunk that shares an array with others. */
 const SMALL_BYTES_MAX = KIB;
 /** Bytes of an array that small chunks share; a set that waits holds on to no more than that. */

@@ -45,13 +45,18 @@ export class UploadedSets {
 
   /** Where a writer's sets of `[from, to)` are, in order of their numbers. */
   between(from: number, to: number, writer: string): PersistedSegment[] {
+    const last = this.#runs.at(-1);
+    const isInLast = last !== undefined && from >= last.first &&
+      from < last.first + last.batches.length;
+    // Mostly the newest is asked for.
+    if (isInLast && to === from + 1) return [segmentOf(last, from, writer)];
     const segments: PersistedSegment[] = [];
     let isSorted = true;
     for (const run of this.#runs) {
       const end = Math.min(to, run.first + run.batches.length);
       for (let number = Math.max(from, run.first); number < end; number++) {
-        const last = segments.at(-1);
-        isSorted &&= last === undefined || last.sequenceNumber < number;
+        const before = segments.at(-1);
+        isSorted &&= before === undefined || before.sequenceNumber < number;
         segments.push(segmentOf(run, number, writer));
       }
     }

@@ -12,7 +12,8 @@ const FIRST_CHUNK_BYTES = 256;
 /** Collects encoded changes in chunks that grow with the set, so that many small sets cost little. */
 export class ChangeSetBuilder {
   #firstOffset: number;
-  #chunks: Uint8Array[] = [];
+  /** None at first: most sets have one chunk, and an array that grows takes more than it needs. */
+  #chunks: Uint8Array[] | undefined;
   #chunk: Chunk | undefined;
   /** Where the next change goes in the chunk's array. */
   #at = 0;
@@ -51,7 +52,7 @@ export class ChangeSetBuilder {
   /** Takes encoded changes over, without a copy. */
   appendEncoded(changes: EncodedChanges): void {
     this.#endChunk();
-    this.#chunks.push(changes.bytes);
+    this.#addChunk(changes.bytes);
     this.#note(changes.count, changes.bytes.length, changes.keyGroupMin, changes.keyGroupMax);
   }
 
@@ -74,7 +75,7 @@ export class ChangeSetBuilder {
       count: this.#count,
       keyGroupMin: this.#keyGroupMin,
       keyGroupMax: this.#keyGroupMax,
-      chunks: this.#chunks,
+      chunks: this.#chunks ?? [],
       byteLength: this.#byteLength,
     };
     this.#begin(this.#firstOffset + this.#count);
@@ -83,7 +84,7 @@ export class ChangeSetBuilder {
 
   #begin(firstOffset: number): void {
     this.#firstOffset = firstOffset;
-    this.#chunks = [];
+    this.#chunks = undefined;
     this.#nextChunkBytes = FIRST_CHUNK_BYTES;
     this.#byteLength = 0;
     this.#count = 0;
@@ -109,7 +110,12 @@ export class ChangeSetBuilder {
 
   #endChunk(): void {
     if (this.#chunk === undefined) return;
-    this.#chunks.push(endChunk(this.#chunk, this.#at));
+    this.#addChunk(endChunk(this.#chunk, this.#at));
     this.#chunk = undefined;
+  }
+
+  #addChunk(chunk: Uint8Array): void {
+    if (this.#chunks === undefined) this.#chunks = [chunk];
+    else this.#chunks.push(chunk);
   }
 }

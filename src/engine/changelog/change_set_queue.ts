@@ -9,7 +9,7 @@ import type { StateChangeUploadScheduler } from "../upload/scheduler.ts";
 import { type UploadResult, UploadTask } from "../upload/upload_task.ts";
 
 /** Places of durable sets that are kept, so that not each one costs a copy of what stands behind it. */
-const GAPS_MAX = 1024;
+const GAPS_MAX = 64;
 /** What the writer appends is counted already. */
 const ADMITTED = { isAdmitted: true };
 
@@ -79,18 +79,30 @@ export class ChangeSetQueue {
 
   /** Hands every set that waits or has failed to the scheduler, as one task; never one that is being uploaded. */
   upload(): void {
+    const sets = this.#takeThoseToUpload();
+    if (sets.length === 0) return;
+    const task = new UploadTask(sets, this.#onSuccess, this.#onFailure, ADMITTED);
+    this.#owner.scheduler.upload(task);
+  }
+
+  #takeThoseToUpload(): ChangeSet[] {
+    const { length } = this.#pending;
+    if (this.#failedCount === 0 && this.#next === length - 1) {
+      // Mostly there is one.
+      const pending = this.#pending[this.#next++]!;
+      pending.status = "uploading";
+      return [pending.set];
+    }
     const sets: ChangeSet[] = [];
-    for (let i = this.#failedCount > 0 ? this.#head : this.#next; i < this.#pending.length; i++) {
+    for (let i = this.#failedCount > 0 ? this.#head : this.#next; i < length; i++) {
       const pending = this.#pending[i];
       if (pending === undefined || pending.status === "uploading") continue;
       pending.status = "uploading";
       sets.push(pending.set);
     }
-    this.#next = this.#pending.length;
+    this.#next = length;
     this.#failedCount = 0;
-    if (sets.length === 0) return;
-    const task = new UploadTask(sets, this.#onSuccess, this.#onFailure, ADMITTED);
-    this.#owner.scheduler.upload(task);
+    return sets;
   }
 
   /** Resolves when every set below `upTo` is durable; rejects when one of them fails. */
@@ -148,19 +160,19 @@ export class ChangeSetQueue {
     }
     this.#closeGaps();
     const durable = this.first?.sequenceNumber ?? Number.MAX_SAFE_INTEGER;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) {
+    let kept = 0;
+    for (const waiter of this.#waiters) {
       if (waiter.upTo <= durable) waiter.resolve();
-      else this.#waiters.push(waiter);
+      else this.#waiters[kept++] = waiter;
     }
+    this.#waiters.length = kept;
   }
 
   /** Goes on to the first set that is not durable, and lets go of the places before it, some at a time. */
   #closeGaps(): void {
     const { length } = this.#pending;
     while (this.#head < length && this.#pending[this.#head] === undefined) this.#head += 1;
-    if (this.#head < length && this.#head < GAPS_MAX) return;
+    if (this.#head < GAPS_MAX) return;
     this.#pending = this.#pending.slice(this.#head);
     this.#firstNumber += this.#head;
     this.#next -= this.#head;

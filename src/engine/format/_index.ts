@@ -103,7 +103,7 @@ export function decodeIndex(frame: Uint8Array, position: number): Batch {
     end: position + frame.length,
     indexHash: hash,
     previousHash: wantHash("hash of the index before", previous),
-    bodyLength: wantWithin("body length", bodyLength, [1, BATCH_BODY_BYTES_MAX]),
+    bodyLength: wantWithin("body length", bodyLength, 1, BATCH_BODY_BYTES_MAX),
     blockBytes: wantCount("block size", blockBytes),
     blocks: decodeBlocks(wantBytes("list of blocks", blocks)),
     sets: wantArray("list of change sets", sets).map(decodeEntry),
@@ -116,7 +116,7 @@ export function decodeIndex(frame: Uint8Array, position: number): Batch {
 function decodeEntry(value: unknown): ChangeSetEntry {
   const fields = wantArray("change set", value, 1 + SET_NUMBERS);
   const keyGroup = (what: string, field: number): number =>
-    wantWithin(what, fields[field], [META_KEY_GROUP, KEY_GROUP_MAX]);
+    wantWithin(what, fields[field], META_KEY_GROUP, KEY_GROUP_MAX);
   const facts: ChangeSetFacts = {
     writer: wantName("writer", fields[0]),
     keyGroups: [keyGroup("first key group", 1), keyGroup("last key group", 2)],
@@ -136,12 +136,12 @@ function checkBatch(batch: Batch): void {
   const { bodyLength, blockBytes, blocks, sets } = batch;
   if (!isBlockSize(blockBytes)) throw new Malformed(`its block size is ${blockBytes}`);
   wantSame("number of blocks", blocks.length, Math.ceil(bodyLength / blockBytes));
-  for (const { length } of blocks) wantWithin("block's length", length, [1, blockBytes]);
+  for (const { length } of blocks) wantWithin("block's length", length, 1, blockBytes);
   wantSame("end of the LZ4 frame", batch.position + batch.frameLength, batch.indexPosition);
   let bodyOffset = 0;
   for (const set of sets) {
     checkSetFacts(set);
-    wantWithin("change set's epoch", set.epoch, [0, batch.epoch]);
+    wantWithin("change set's epoch", set.epoch, 0, batch.epoch);
     wantSame("change set's place in the body", set.bodyOffset, bodyOffset);
     bodyOffset += set.headerLength + set.byteLength;
   }

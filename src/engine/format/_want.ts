@@ -12,14 +12,13 @@ export function wantCount(what: string, value: unknown): number {
   throw new Malformed(`its ${what} is ${show(value)}, wants a whole number from 0 to ${COUNT_MAX}`);
 }
 
-/** A whole number in a range, both ends included. */
+/** A whole number in a range, both ends included. Positional, as it is asked of every change set. */
 export function wantWithin(
   what: string,
   value: unknown,
-  range: readonly [number, number],
+  least: number,
+  most: number,
 ): number {
-  const least = range[0];
-  const most = range[1];
   const number = typeof value === "bigint" && value <= COUNT_MAX ? Number(value) : value;
   if (
     typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most

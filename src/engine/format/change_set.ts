@@ -126,17 +126,18 @@ export function entryOf(set: ChangeSetFacts, bodyOffset: number): ChangeSetEntry
  * @throws {Malformed}
  */
 export function checkSetFacts(set: ChangeSetFacts): void {
-  const [from, to] = set.keyGroups;
+  const from = set.keyGroups[0];
+  const to = set.keyGroups[1];
   wantName("writer", set.writer);
-  wantWithin("the writer's first key group", from, [META_KEY_GROUP, KEY_GROUP_MAX]);
-  wantWithin("the writer's last key group", to, [from, KEY_GROUP_MAX]);
+  wantWithin("the writer's first key group", from, META_KEY_GROUP, KEY_GROUP_MAX);
+  wantWithin("the writer's last key group", to, from, KEY_GROUP_MAX);
   wantCount("epoch", set.epoch);
   wantCount("sequence number", set.sequenceNumber);
   wantCount("first offset", set.firstOffset);
   wantCount("count", set.count);
   wantCount("offset after the last change", set.firstOffset + set.count);
-  wantWithin("smallest key group", set.keyGroupMin, [META_KEY_GROUP, KEY_GROUP_MAX]);
-  wantWithin("largest key group", set.keyGroupMax, [set.keyGroupMin, KEY_GROUP_MAX]);
+  wantWithin("smallest key group", set.keyGroupMin, META_KEY_GROUP, KEY_GROUP_MAX);
+  wantWithin("largest key group", set.keyGroupMax, set.keyGroupMin, KEY_GROUP_MAX);
   wantCount("length", set.byteLength);
   if (set.count === 0 || set.byteLength < set.count * 3) {
     throw new Malformed(`${set.count} changes do not fit ${set.byteLength} bytes`);

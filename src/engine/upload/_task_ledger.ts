@@ -58,27 +58,45 @@ export class TaskLedger {
 
   /** Completes or fails a task, whatever its upload says of it. */
   settleBy(taken: SchedulerTask, { successful, failed }: UploadTasksResult): void {
-    const results = successful.get(taken.task);
-    this.settle(taken, (task) => {
+    if (!this.#takeOut(taken)) return;
+    const { task } = taken;
+    const results = successful.get(task);
+    try {
       if (results !== undefined) task.complete(results);
       else task.fail(failed.get(task) ?? unanswered());
-    });
+    } catch (error) {
+      this.#ownerHasThrown(error);
+    }
+    this.#tellWaiters();
   }
 
   /** Settles a task once: what comes later is ignored. */
   settle(taken: SchedulerTask, tell: (task: UploadTask) => void): void {
+    if (!this.#takeOut(taken)) return;
+    try {
+      tell(taken.task);
+    } catch (error) {
+      this.#ownerHasThrown(error);
+    }
+    this.#tellWaiters();
+  }
+
+  /** Lets go of what is counted for a task; answers whether it was still open. */
+  #takeOut(taken: SchedulerTask): boolean {
     const { heldBytes } = taken;
     taken.heldBytes = 0;
     // Capacity goes before the owner is told, so that whoever is told can go on.
     if (heldBytes > 0) this.#throttle.uploadCompleted(heldBytes);
-    if (!this.#open.delete(taken)) return;
-    try {
-      tell(taken.task);
-    } catch (error) {
-      // One owner's fault must not keep the others from hearing.
-      this.#logger.log("error", "An owner has thrown when it was told of its upload", { error });
-    }
-    if (this.#open.size > 0) return;
+    return this.#open.delete(taken);
+  }
+
+  /** One owner's fault must not keep the others from hearing. */
+  #ownerHasThrown(error: unknown): void {
+    this.#logger.log("error", "An owner has thrown when it was told of its upload", { error });
+  }
+
+  #tellWaiters(): void {
+    if (this.#open.size > 0 || this.#waiters.length === 0) return;
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();

@@ -234,6 +234,7 @@ function byTask(
 
 /** Why a task can't be uploaded, whatever becomes of the others. */
 function refuse(task: UploadTask): Error | undefined {
+  if (task.size <= CHANGE_SET_BYTES_MAX) return undefined;
   const tooLarge = task.changeSets.find((set) => set.byteLength > CHANGE_SET_BYTES_MAX);
   if (tooLarge === undefined) return undefined;
   const { writer, sequenceNumber, byteLength } = tooLarge;

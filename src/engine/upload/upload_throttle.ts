@@ -304,15 +304,19 @@ export class UploadThrottle implements AvailabilityProvider {
   }
 
   #serve(): void {
+    if (this.#requests.size > 0) this.#admitThoseThatFit();
+    if (this.#fits(this.#refusedBytes)) this.#refusedBytes = 0;
+    if (this.isAvailable()) this.#tellWaiters();
+    else this.#askForRoom();
+  }
+
+  #admitThoseThatFit(): void {
     for (const request of this.#requests) {
       if (!this.#fits(request.size)) break;
       this.#requests.delete(request);
       this.#bytes += request.size;
       request.admit();
     }
-    if (this.#fits(this.#refusedBytes)) this.#refusedBytes = 0;
-    if (this.isAvailable()) this.#tellWaiters();
-    else this.#askForRoom();
   }
 
   #tellWaiters(): void {

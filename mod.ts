@@ -114,7 +114,7 @@ export {
   type BatchingSchedulerOptions,
   BatchingStateChangeUploadScheduler,
 } from "./src/engine/upload/batching_scheduler.ts";
-export type { BatchLog, BatchPlace } from "./src/engine/upload/batch_log.ts";
+export type { AppendBatchOptions, BatchLog, BatchPlace } from "./src/engine/upload/batch_log.ts";
 export {
   BoundedDeleter,
   type BoundedDeleterComponents,

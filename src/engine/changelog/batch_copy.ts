@@ -36,5 +36,5 @@ export async function copyBatch(
     chunks[found.sets.indexOf(entry)].push(bytes.slice());
   }
   const sets = found.sets.map((entry, i): ChangeSet => ({ ...entry, chunks: chunks[i] }));
-  await log.appendBatch(sets, undefined, onDurable);
+  await log.appendBatch(sets, { onDurable });
 }

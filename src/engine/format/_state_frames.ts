@@ -138,7 +138,7 @@ export function decodeStateIndex(frame: Uint8Array, position: number): StateInde
 function checkIndex({ size, blockBytes, blocks, position }: StateIndex, end: number): void {
   if (!isBlockSize(blockBytes)) throw new Malformed(`its block size is ${blockBytes}`);
   wantSame("number of blocks", blocks.length, Math.ceil(size / blockBytes));
-  wantWithin("number of blocks", blocks.length, [0, STATE_BLOCKS_MAX]);
-  for (const { length } of blocks) wantWithin("block's length", length, [1, blockBytes]);
+  wantWithin("number of blocks", blocks.length, 0, STATE_BLOCKS_MAX);
+  for (const { length } of blocks) wantWithin("block's length", length, 1, blockBytes);
   wantSame("end of the LZ4 frame", position + lz4FrameBytes(blocks, UNSIZED), end);
 }

@@ -74,7 +74,8 @@ export class ChangeFileEncoder {
   }
 
   /**
-   * Makes one batch. A generator that is left before its end leaves the file unfinished, for good.
+   * Makes one batch. A generator that is left before its end leaves the file unfinished, for good, unless
+   * the batch is taken back by {@link withdraw}.
    *
    * @param sets At least one; together within the caps of a batch, see {@link fitsOneBatch}.
    * @returns Pieces of about 1 MiB at most, the last of them empty. Each is a view of memory that is used anew when the
@@ -95,6 +96,11 @@ export class ChangeFileEncoder {
     } finally {
       releaseCodec(codec);
     }
+  }
+
+  /** Takes back a batch that was left before its end, and of which nothing was written. */
+  withdraw(): void {
+    if (this.#state === "in a batch") this.#state = "ready";
   }
 
   /** Makes the frame that ends the file. Once, last. */

@@ -10,7 +10,7 @@ import { isTimeout, type RetryPolicy } from "./retry_policy.ts";
 import type { RetryingExecutor } from "./retrying_executor.ts";
 import type { UploadMetrics } from "./upload_metrics.ts";
 import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
-import type { StateChangeUploader } from "./uploader.ts";
+import type { StateChangeUploader, UploadOptions } from "./uploader.ts";
 
 /** What uploads need. */
 export interface BatchUploadsComponents {
@@ -31,11 +31,19 @@ export class BatchUploads {
     this.#components = components;
   }
 
-  /** Uploads a batch. @throws What its last attempt failed with. */
-  upload(tasks: readonly UploadTask[]): Promise<UploadTasksResult> {
+  /**
+   * Uploads a batch.
+   *
+   * @param next Which tasks come next, if that is known.
+   * @throws What its last attempt failed with.
+   */
+  upload(
+    tasks: readonly UploadTask[],
+    next: () => readonly UploadTask[] | undefined,
+  ): Promise<UploadTasksResult> {
     const { executor, retryPolicy, metrics } = this.#components;
     metrics.uploadBatchSizes.record(tasks.length);
-    return executor.execute(({ signal }) => this.#attempt(tasks, signal), retryPolicy, {
+    return executor.execute(({ signal }) => this.#attempt(tasks, { signal, next }), retryPolicy, {
       overlapping: this.#uploader.canOverlap,
       onLoser: (result) => this.discard(result),
       onFailure: (attempt, error) => this.#failed(tasks, attempt, error),
@@ -56,14 +64,18 @@ export class BatchUploads {
     }
   }
 
-  async #attempt(tasks: readonly UploadTask[], signal: AbortSignal): Promise<UploadTasksResult> {
+  async #attempt(
+    tasks: readonly UploadTask[],
+    options: UploadOptions & { readonly signal: AbortSignal },
+  ): Promise<UploadTasksResult> {
+    const { signal } = options;
     if (this.#uploader.canOverlap) return await this.#uploader.upload(tasks, { signal });
     if (this.#turns.used > 0) await this.#turn(signal);
     else this.#turns.request(() => {});
     try {
       // The turn may have come together with the abort.
       signal.throwIfAborted();
-      return await this.#uploader.upload(tasks, { signal });
+      return await this.#uploader.upload(tasks, options);
     } finally {
       this.#turns.release();
     }

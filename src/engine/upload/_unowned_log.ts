@@ -7,7 +7,7 @@ import { TidemarkError } from "../errors.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import type { JobKeys } from "../paths.ts";
 import type { StorageBackend } from "../storage/backend.ts";
-import type { BatchLog, BatchPlace } from "./batch_log.ts";
+import type { AppendBatchOptions, BatchLog, BatchPlace } from "./batch_log.ts";
 
 /** Checks the place before its first batch. */
 export class UnownedLog implements BatchLog {
@@ -24,14 +24,13 @@ export class UnownedLog implements BatchLog {
 
   async appendBatch(
     sets: readonly ChangeSet[],
-    signal?: AbortSignal,
-    onDurable?: (place: BatchPlace) => void,
+    options?: AppendBatchOptions,
   ): Promise<BatchPlace> {
     await (this.#checked ??= this.#check().catch((error) => {
       this.#checked = undefined;
       throw error;
     }));
-    return await this.#log.appendBatch(sets, signal, onDurable);
+    return await this.#log.appendBatch(sets, options);
   }
 
   seal(): Promise<void> {

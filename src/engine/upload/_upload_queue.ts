@@ -53,17 +53,29 @@ export class UploadQueue<Item> {
 
   /** Takes the next batch out: in order, up to and with the task that reaches the threshold. */
   takeBatch(): Item[] {
-    let count = 0;
-    let bytes = 0;
-    while (count < this.#queued.length && (count === 0 || bytes < this.#options.thresholdBytes)) {
-      bytes += this.#queued[count++].size;
-    }
+    const { count, bytes } = this.#measureBatch();
     return this.#take(count, bytes);
+  }
+
+  /** The batch that will be taken next; undefined as long as others may join it. */
+  get fullBatch(): Item[] | undefined {
+    const { count, bytes } = this.#measureBatch();
+    if (count === 0 || bytes < this.#options.thresholdBytes) return undefined;
+    return this.#queued.slice(0, count).map(({ item }) => item);
   }
 
   /** Takes everything out. */
   takeAll(): Item[] {
     return this.#take(this.#queued.length, this.#bytes);
+  }
+
+  #measureBatch(): { count: number; bytes: number } {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#queued.length && (count === 0 || bytes < this.#options.thresholdBytes)) {
+      bytes += this.#queued[count++].size;
+    }
+    return { count, bytes };
   }
 
   #take(count: number, bytes: number): Item[] {

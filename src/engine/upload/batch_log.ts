@@ -23,6 +23,31 @@ export interface BatchPlace {
 }
 
 /**
+ * Options of {@link BatchLog.appendBatch}.
+ *
+ * @example
+ * ```ts
+ * import type { AppendBatchOptions } from "@tidemark/tidemark";
+ *
+ * const keys: string[] = [];
+ * const options: AppendBatchOptions = { onDurable: ({ key }) => keys.push(key) };
+ * options.onDurable?.({ key: "file", batch: 0, bodyBytes: 1_000, storedBytes: 400 });
+ * console.assert(keys.join() === "file");
+ * ```
+ */
+export interface AppendBatchOptions {
+  /** Gives the batch up, without waiting for a call that hangs. @default never */
+  readonly signal?: AbortSignal;
+  /** Told where the batch is, before its file may end. @default nobody */
+  readonly onDurable?: (place: BatchPlace) => void;
+  /**
+   * Answers the change sets of the batch that comes next, or undefined while it is not known. A log may begin to encode
+   * them while it waits for the disk; it writes nothing of them yet. @default it is not known
+   */
+  readonly next?: () => readonly ChangeSet[] | undefined;
+}
+
+/**
  * Where an uploader's batches go, one after another. A job's is a row of change files.
  *
  * @example
@@ -31,7 +56,7 @@ export interface BatchPlace {
  *
  * let batches = 0;
  * const log: BatchLog = {
- *   appendBatch(sets, _signal, onDurable) {
+ *   appendBatch(sets, { onDurable } = {}) {
  *     const bytes = sets.reduce((sum, set) => sum + set.byteLength, 0);
  *     const place = { key: "file", batch: batches++, bodyBytes: bytes, storedBytes: bytes };
  *     onDurable?.(place);
@@ -47,16 +72,11 @@ export interface BatchLog {
    * Makes a batch durable. One that fails, or is given up, may be there all the same, and counts for nothing.
    *
    * @param sets The change sets of the batch, in order.
-   * @param signal Gives the batch up, without waiting for a call that hangs. @default never
-   * @param onDurable Told where the batch is, before its file may end. @default nobody
+   * @param options What gives it up, who is told, what comes next. @default {}
    * @returns Where the batch is.
    * @throws What the storage answered, or the signal's reason.
    */
-  appendBatch(
-    sets: readonly ChangeSet[],
-    signal?: AbortSignal,
-    onDurable?: (place: BatchPlace) => void,
-  ): Promise<BatchPlace>;
+  appendBatch(sets: readonly ChangeSet[], options?: AppendBatchOptions): Promise<BatchPlace>;
   /** Ends the file that is open; does nothing when none is. Not while a batch is being written. */
   seal(): Promise<void>;
 }

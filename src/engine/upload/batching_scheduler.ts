@@ -156,6 +156,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   /** Tasks that wait for room, and what ends the wait. */
   readonly #waiting = new Map<SchedulerTask, () => void>();
   readonly #hideGauges: () => void;
+  readonly #next = () => this.#queue.fullBatch?.map(({ task }) => task);
   #runningCount = 0;
   #timer: Timer | undefined;
   /** An upload is about to begin, once everything of this turn has been handed over. */
@@ -332,7 +333,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     let result: UploadTasksResult | undefined;
     let failure: unknown;
     try {
-      result = await this.#uploads.upload(batch.map(({ task }) => task));
+      result = await this.#uploads.upload(batch.map(({ task }) => task), this.#next);
       // Aborted between the success and now: its tasks have failed.
       if (this.#isAborted) this.#uploads.discard(result);
     } catch (error) {

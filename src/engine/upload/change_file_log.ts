@@ -15,7 +15,8 @@ import { MAIN_LOG } from "../paths.ts";
 import type { StoreSettings } from "../settings.ts";
 import type { Appender, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
-import type { BatchLog, BatchPlace } from "./batch_log.ts";
+import { BatchPieces } from "./_batch_pieces.ts";
+import type { AppendBatchOptions, BatchLog, BatchPlace } from "./batch_log.ts";
 import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 
 /** Batches after which a file ends, so that its end frame stays under its cap. */
@@ -78,6 +79,8 @@ interface OpenFile {
   readonly followed: readonly FollowedFile[];
   readonly sets: Map<string, SetRange>;
   appender: Appender | undefined;
+  /** The batch that comes next, as far as it was foreseen. */
+  foreseen: BatchPieces | undefined;
   syncedLength: number;
   readonly beganMs: number;
   /** Whatever a call that still runs on the file comes to, it counts for nothing. */
@@ -128,21 +131,17 @@ export class ChangeFileLog implements BatchLog {
   /**
    * Makes a batch durable. When it fails, or is aborted, the file is given up: it gets no further byte, sync or end
    * frame, its late success counts for nothing, and the next batch goes to a new one.
-   *
-   * @param signal Gives the batch up, without waiting for a call that hangs.
-   * @param onDurable Told where the batch is, before its file may end.
    */
   async appendBatch(
     sets: readonly ChangeSet[],
-    signal?: AbortSignal,
-    onDurable?: (place: BatchPlace) => void,
+    { signal, onDurable, next }: AppendBatchOptions = {},
   ): Promise<BatchPlace> {
     if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
     signal?.throwIfAborted();
     this.#checkHanging();
     const file = this.#open ??= this.#begin();
     this.#isWriting = true;
-    const writing = this.#write(file, sets);
+    const writing = this.#write(file, sets, next);
     const letHang = this.#watch(writing);
     try {
       const place = await untilAborted(writing, signal);
@@ -173,6 +172,7 @@ export class ChangeFileLog implements BatchLog {
   }
 
   async #end(file: OpenFile): Promise<void> {
+    withdraw(file);
     const frame = file.encoder.end();
     follow(file, frame);
     this.#giveUp(file);
@@ -244,20 +244,27 @@ export class ChangeFileLog implements BatchLog {
       followed,
       sets,
       appender: undefined,
+      foreseen: undefined,
       beganMs: ports.clock.monotonicMs(),
       syncedLength: 0,
       isGivenUp: false,
     };
   }
 
-  async #write(file: OpenFile, sets: readonly ChangeSet[]): Promise<BatchPlace> {
+  async #write(
+    file: OpenFile,
+    sets: readonly ChangeSet[],
+    next: AppendBatchOptions["next"],
+  ): Promise<BatchPlace> {
     const key = this.#key(file.name);
     if (file.appender === undefined) {
       file.appender = await this.#options.backend.createAppender(key);
       await this.#writePiece(file, file.encoder.begin());
     }
     const batch = await this.#writeBatch(file, sets);
-    await file.appender.sync();
+    const syncing = file.appender.sync();
+    this.#foresee(file, next);
+    await syncing;
     this.#checkWanted(file);
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
@@ -270,7 +277,7 @@ export class ChangeFileLog implements BatchLog {
   }
 
   async #writeBatch(file: OpenFile, sets: readonly ChangeSet[]): Promise<Batch> {
-    const pieces = file.encoder.batch(sets);
+    const pieces = takePieces(file, sets);
     let writing: Promise<void> | undefined;
     let step: IteratorResult<Uint8Array, Batch> | undefined;
     try {
@@ -287,9 +294,18 @@ export class ChangeFileLog implements BatchLog {
       if (step?.done !== true) {
         // A generator that is left early lets go of its codec, whose memory may still be read.
         await Promise.allSettled([writing]);
-        pieces.return(undefined as never);
+        pieces.leave();
       }
     }
+  }
+
+  /** Begins to encode the batch that comes next: nothing else would use this thread while the disk is waited for. */
+  #foresee(file: OpenFile, next: AppendBatchOptions["next"]): void {
+    if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return;
+    const sets = next?.();
+    if (sets === undefined) return;
+    file.foreseen = new BatchPieces(file.encoder, sets);
+    file.foreseen.begin();
   }
 
   async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {
@@ -309,13 +325,18 @@ export class ChangeFileLog implements BatchLog {
   }
 
   #isFull(file: OpenFile): boolean {
+    return this.#willBeFull(file, file.syncedLength);
+  }
+
+  #willBeFull(file: OpenFile, length: number): boolean {
     const { settings, ports } = this.#options;
-    return file.syncedLength >= settings.changeFileBytesMax ||
+    return length >= settings.changeFileBytesMax ||
       file.encoder.batchCount >= BATCHES_PER_FILE_MAX ||
       ports.clock.monotonicMs() - file.beganMs >= settings.changeFileAgeMsMax;
   }
 
   #giveUp(file: OpenFile): void {
+    withdraw(file);
     file.isGivenUp = true;
     this.#open = undefined;
     const { number, uuid } = file.name;
@@ -335,6 +356,23 @@ export class ChangeFileLog implements BatchLog {
   #key(name: ChangeFileName): string {
     return this.#options.keys.changeFile(name);
   }
+}
+
+/** The pieces of a batch: those that were foreseen, if it is that batch. */
+function takePieces(file: OpenFile, sets: readonly ChangeSet[]): BatchPieces {
+  const { foreseen } = file;
+  if (foreseen === undefined || !foreseen.isOf(sets)) {
+    withdraw(file);
+    return new BatchPieces(file.encoder, sets);
+  }
+  file.foreseen = undefined;
+  return foreseen;
+}
+
+/** Takes back what was foreseen: something else comes. */
+function withdraw(file: OpenFile): void {
+  file.foreseen?.withdraw();
+  file.foreseen = undefined;
 }
 
 /** Hands a piece to whoever follows the file, as it is about to be written. */

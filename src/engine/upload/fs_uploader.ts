@@ -8,7 +8,7 @@ import type { ChangeSet } from "../format/change_set.ts";
 import { TidemarkError } from "../errors.ts";
 import { BATCH_BODY_BYTES_MAX as BODY_BYTES_MAX, MIB } from "../limits.ts";
 import type { Clock } from "../port/clock.ts";
-import type { BatchLog } from "./batch_log.ts";
+import type { BatchLog, BatchPlace } from "./batch_log.ts";
 import type { TaskChangelogRegistry } from "./task_changelog_registry.ts";
 import type { UploadMetrics } from "./upload_metrics.ts";
 import type { UploadResult, UploadTask, UploadTasksResult } from "./upload_task.ts";
@@ -83,7 +83,7 @@ export interface FsUploaderComponents {
  *
  * const batches: number[] = [];
  * const uploader = new StateChangeFsUploader({
- *   appendBatch(sets, _signal, onDurable) {
+ *   appendBatch(sets, { onDurable } = {}) {
  *     const place = { key: "file", batch: batches.length, bodyBytes: 0, storedBytes: 0 };
  *     batches.push(sets.length);
  *     onDurable?.(place);
@@ -145,7 +145,6 @@ export class StateChangeFsUploader implements StateChangeUploader {
     tasks: readonly UploadTask[],
     options: UploadOptions = {},
   ): Promise<UploadTasksResult> {
-    const { signal } = options;
     const failed = new Map<UploadTask, Error>();
     const written: UploadTask[] = [];
     const sets: ChangeSet[] = [];
@@ -160,10 +159,10 @@ export class StateChangeFsUploader implements StateChangeUploader {
     }
     const results: UploadResult[] = [];
     try {
-      await this.#write(sets, results, signal);
+      await this.#write(sets, results, options);
       this.#checkOwner();
       // Nobody will hear of a result that comes too late.
-      signal?.throwIfAborted();
+      options.signal?.throwIfAborted();
       return { successful: byTask(written, results), failed };
     } catch (error) {
       // What this attempt made durable counts for nobody: whoever tries again writes it again.
@@ -192,21 +191,27 @@ export class StateChangeFsUploader implements StateChangeUploader {
   async #write(
     sets: readonly ChangeSet[],
     results: UploadResult[],
-    signal: AbortSignal | undefined,
+    { signal, next }: UploadOptions,
   ): Promise<void> {
     const { clock, metrics, registry } = this.#components ?? {};
     const startMs = clock?.monotonicMs() ?? 0;
     metrics?.uploadRequests.add();
     let bodyBytes = 0;
     let storedBytes = 0;
-    for (const batch of splitIntoBatches(sets)) {
+    const batches = splitIntoBatches(sets);
+    for (const [i, batch] of batches.entries()) {
       // Counted before its file may end: one that ends without being needed goes.
-      const place = await this.#log.appendBatch(batch, signal, ({ key, batch: number }) => {
+      const onDurable = ({ key, batch: number }: BatchPlace): void => {
         registry?.startTracking(key, batch.length);
         for (const set of batch) {
           const { sequenceNumber, byteLength } = set;
           results.push({ key, batch: number, sequenceNumber, byteLength });
         }
+      };
+      const place = await this.#log.appendBatch(batch, {
+        signal,
+        onDurable,
+        next: () => batches[i + 1] ?? firstBatch(next?.()),
       });
       bodyBytes += place.bodyBytes;
       storedBytes += place.storedBytes;
@@ -215,6 +220,12 @@ export class StateChangeFsUploader implements StateChangeUploader {
     metrics?.uploadStoredSizes.record(storedBytes);
     metrics?.uploadLatencies.record(((clock?.monotonicMs() ?? 0) - startMs) / 1000);
   }
+}
+
+/** The first batch of tasks that will be written. */
+function firstBatch(tasks: readonly UploadTask[] | undefined): ChangeSet[] | undefined {
+  const written = tasks?.filter((task) => refuse(task) === undefined) ?? [];
+  return splitIntoBatches(written.flatMap(({ changeSets }) => changeSets)).at(0);
 }
 
 /** Gives each task its own of the results, which are in order of the tasks' sets. */

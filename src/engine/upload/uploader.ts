@@ -17,6 +17,11 @@ import type { UploadTask, UploadTasksResult } from "./upload_task.ts";
 export interface UploadOptions {
   /** Gives the upload up. @default never */
   readonly signal?: AbortSignal;
+  /**
+   * Answers the tasks that will be uploaded next if nothing fails, or undefined while more may join them. An uploader
+   * may make them ready, but writes nothing of them yet. @default it is not known
+   */
+  readonly next?: () => readonly UploadTask[] | undefined;
 }
 
 /**

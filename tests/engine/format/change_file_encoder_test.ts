@@ -210,6 +210,24 @@ describe("ChangeFileEncoder", () => {
     assert.throws(() => encoder.end(), TypeError);
   });
 
+  test("goes on as if a batch had never been begun that was taken back", () => {
+    const [first, second] = smallSets();
+    const encoder = new ChangeFileEncoder(HEADER, OPTIONS);
+    encoder.begin();
+    encoder.withdraw();
+    const left = encoder.batch(first);
+    left.next();
+    left.return(undefined as never);
+    encoder.withdraw();
+    const other = new ChangeFileEncoder(HEADER, OPTIONS);
+    other.begin();
+    for (const sets of [second, first]) {
+      const pieces = [encoder, other].map((one) => [...one.batch(sets)].map((piece) => [...piece]));
+      assert.deepEqual(pieces[0], pieces[1]);
+    }
+    assert.deepEqual(encoder.end(), other.end());
+  });
+
   test("makes a file that never got its end readable up to its last batch", async () => {
     const { parts, batches } = encodeFile(HEADER, smallSets());
     const bytes = join(parts.slice(0, -1));

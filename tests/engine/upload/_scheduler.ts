@@ -21,6 +21,8 @@ export interface UploadCall {
   /** Sequence numbers of all its change sets. */
   readonly numbers: readonly number[];
   readonly signal: AbortSignal | undefined;
+  /** Sequence numbers of what it is told comes next. */
+  next(): readonly number[] | undefined;
   readonly result: UploadTasksResult;
   resolve(result: UploadTasksResult): void;
   reject(error: unknown): void;
@@ -52,14 +54,18 @@ export class ManualUploader implements StateChangeUploader {
 
   upload(
     tasks: readonly UploadTask[],
-    { signal }: UploadOptions = {},
+    { signal, next: nextTasks }: UploadOptions = {},
   ): Promise<UploadTasksResult> {
     this.running += 1;
     this.runningMax = Math.max(this.runningMax, this.running);
-    const numbers = tasks.flatMap((task) => task.changeSets.map((set) => set.sequenceNumber));
+    const numbers = numbersOf(tasks);
+    const next = () => {
+      const known = nextTasks?.();
+      return known === undefined ? undefined : numbersOf(known);
+    };
     const result = resultOf(tasks, this.calls.length);
     const call = new Promise<UploadTasksResult>((resolve, reject) => {
-      this.calls.push({ tasks, numbers, signal, result, resolve, reject });
+      this.calls.push({ tasks, numbers, signal, next, result, resolve, reject });
       if (this.options.hangs) return;
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
     });
@@ -98,6 +104,10 @@ export class ManualUploader implements StateChangeUploader {
     }
     await turn();
   }
+}
+
+function numbersOf(tasks: readonly UploadTask[]): number[] {
+  return tasks.flatMap((task) => task.changeSets.map((set) => set.sequenceNumber));
 }
 
 function resultOf(tasks: readonly UploadTask[], call: number): UploadTasksResult {

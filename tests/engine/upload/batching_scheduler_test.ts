@@ -127,6 +127,22 @@ describe("BatchingStateChangeUploadScheduler decides when to upload", () => {
     assert.deepEqual(bench.uploader.uploads[2], [6]);
   });
 
+  test("tells the uploader what comes next, once nothing can join it", async () => {
+    const bench = new SchedulerBench({ persistSizeThresholdBytes: 300 });
+    bench.upload(0);
+    await turn();
+    const [call] = bench.uploader.calls;
+    assert.equal(call.next(), undefined);
+    for (let number = 1; number < 3; number++) bench.upload(number);
+    assert.equal(call.next(), undefined);
+    for (let number = 3; number < 6; number++) bench.upload(number);
+    assert.deepEqual(call.next(), [1, 2, 3]);
+    await bench.uploader.end();
+    assert.deepEqual(bench.uploader.uploads, [[0], [1, 2, 3]]);
+    assert.equal(bench.uploader.calls[1].next(), undefined);
+    await bench.scheduler.close({ mode: "abort", reason: new Error("over") });
+  });
+
   test("uploads what waits when it is flushed, and not what comes later", async () => {
     const bench = new SchedulerBench({ persistDelayMs: 10, persistSizeThresholdBytes: 150 });
     bench.upload(0, 100);

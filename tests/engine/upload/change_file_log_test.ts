@@ -171,7 +171,7 @@ describe("ChangeFileLog", () => {
     let letGo!: () => void;
     gate = new Promise((resolve) => letGo = resolve);
     const controller = new AbortController();
-    const hanging = log.appendBatch([setOf(1)], controller.signal);
+    const hanging = log.appendBatch([setOf(1)], { signal: controller.signal });
     await turn();
     controller.abort(new Error("too long"));
     await assert.rejects(hanging, { message: "too long" });

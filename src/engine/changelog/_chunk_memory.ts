@@ -49,7 +49,9 @@ function takeLarge(): Uint8Array {
 /** Takes large chunks back, of those that {@link endChunk} gave; others are left alone. Nobody may read them any more. */
 export function giveBack(chunks: readonly Uint8Array[]): void {
   for (const { buffer } of chunks) {
-    if (taken.delete(buffer) && idle.length < IDLE_MAX) idle.push(new Uint8Array(buffer));
+    // Most sets are small, and asking the set of those that were taken costs more than this.
+    if (buffer.byteLength !== CHUNK_BYTES_MAX || !taken.delete(buffer)) continue;
+    if (idle.length < IDLE_MAX) idle.push(new Uint8Array(buffer));
   }
 }
 

@@ -8,6 +8,8 @@ import type { EncodedChanges, KeyGroupRange } from "../types.ts";
 import { type Chunk, CHUNK_BYTES_MAX, endChunk, takeChunk } from "./_chunk_memory.ts";
 
 const FIRST_CHUNK_BYTES = 256;
+/** A set begins with a large chunk when the one before it had so many bytes: an eighth of them is what it may waste. */
+const LARGE_SET_BYTES = 8 * CHUNK_BYTES_MAX;
 
 /** Collects encoded changes in chunks that grow with the set, so that many small sets cost little. */
 export class ChangeSetBuilder {
@@ -52,6 +54,8 @@ export class ChangeSetBuilder {
   /** Takes encoded changes over, without a copy. */
   appendEncoded(changes: EncodedChanges): void {
     this.#endChunk();
+    // Chunks that are cut short again and again must not be large.
+    this.#nextChunkBytes = FIRST_CHUNK_BYTES;
     this.#addChunk(changes.bytes);
     this.#note(changes.count, changes.bytes.length, changes.keyGroupMin, changes.keyGroupMax);
   }
@@ -85,7 +89,8 @@ export class ChangeSetBuilder {
   #begin(firstOffset: number): void {
     this.#firstOffset = firstOffset;
     this.#chunks = undefined;
-    this.#nextChunkBytes = FIRST_CHUNK_BYTES;
+    const wasLarge = this.#byteLength >= LARGE_SET_BYTES;
+    this.#nextChunkBytes = wasLarge ? CHUNK_BYTES_MAX : FIRST_CHUNK_BYTES;
     this.#byteLength = 0;
     this.#count = 0;
     this.#keyGroupMin = Number.MAX_SAFE_INTEGER;

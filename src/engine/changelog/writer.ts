@@ -28,7 +28,7 @@ import {
   checkEncodedSizes,
   checkKeyGroup,
 } from "./_append_checks.ts";
-import { CHUNK_BYTES_MAX, giveBack } from "./_chunk_memory.ts";
+import { giveBack } from "./_chunk_memory.ts";
 import { UploadedSets } from "./_uploaded_sets.ts";
 import { AppendHistory } from "./append_history.ts";
 import { ChangeSetBuilder } from "./change_set_builder.ts";
@@ -344,9 +344,7 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   onDurable(set: ChangeSet, result: UploadResult): void {
     this.#uploaded.add(result);
-    // A smaller set has no large chunk.
-    const isLarge = set.byteLength >= CHUNK_BYTES_MAX;
-    if (isLarge && this.#context.reusesMemory) giveBack(set.chunks);
+    if (this.#context.reusesMemory) giveBack(set.chunks);
     // Capacity goes before the owner is told, so that whoever is told can append.
     this.#context.throttle.uploadCompleted(set.byteLength);
   }

@@ -62,6 +62,29 @@ describe("ChangeSetBuilder", () => {
     ]);
   });
 
+  test("begins with a large chunk after a large set, and with a small one after a small set", () => {
+    const builder = new ChangeSetBuilder(0);
+    const firstChunkBytes = (): number => {
+      builder.append(0, bytesOf("a"));
+      return builder.build(PLACE).chunks[0].buffer.byteLength;
+    };
+    assert.ok(firstChunkBytes() < CHUNK_BYTES_MAX);
+    builder.append(0, new Uint8Array(8 * CHUNK_BYTES_MAX));
+    builder.build(PLACE);
+    assert.equal(firstChunkBytes(), CHUNK_BYTES_MAX);
+    assert.ok(firstChunkBytes() < CHUNK_BYTES_MAX);
+  });
+
+  test("takes little memory for changes that stand between encoded ones", () => {
+    const builder = new ChangeSetBuilder(0);
+    for (let i = 0; i < 50; i++) {
+      builder.append(0, bytesOf("a"));
+      builder.appendEncoded(changesOf("b"));
+    }
+    const arrays = new Set(builder.build(PLACE).chunks.map(({ buffer }) => buffer));
+    assert.ok(Math.max(...[...arrays].map(({ byteLength }) => byteLength)) < CHUNK_BYTES_MAX / 8);
+  });
+
   for (const seed of [1, 2, 3]) {
     test(`makes the bytes that the encoder makes, for changes of any size (seed ${seed})`, () => {
       const random = new SeededRandom(seed);

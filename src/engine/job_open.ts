@@ -65,8 +65,12 @@ export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
     place.reserve,
     () => place.backend.lock(place.keys.lock, { takeOver }),
   );
+  const warnings = lock?.warnings ?? [];
+  for (const warning of warnings) {
+    options.ports.logger.log("warning", warning, { job: place.keys.job });
+  }
   try {
-    return { lock, ...await takeJob(options, lock?.warnings ?? []) };
+    return { lock, ...await takeJob(options, warnings) };
   } catch (error) {
     await lock?.close();
     throw error;

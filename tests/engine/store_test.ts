@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { MARKER_KEY } from "../../src/engine/paths.ts";
+import { fixedProcessInfo } from "../doubles/fixed_process_info.ts";
 import { FaultyBackend } from "../doubles/faulty_backend.ts";
 import { CHANGING_CALLS, ForgettingDisk } from "../doubles/forgetting_file_system.ts";
 import { posixOn } from "../doubles/posix_on_double.ts";
@@ -228,6 +229,20 @@ describe("Store.job", () => {
     await rejectsWith(store.job(JOB), "storage-unavailable");
     const { job } = await openJobOn(posixOn(disk));
     assert.deepEqual(job.recovery.warnings, []);
+  });
+
+  test("logs that it took the job from an owner that may live on another machine", async () => {
+    const disk = new ForgettingDisk();
+    await openJobOn(posixOn(disk));
+    const process = fixedProcessInfo({ hostName: "other", bootId: "boot-2" });
+    const { job, ports } = await openJobOn(posixOn(disk, { process }));
+    const { warnings } = job.recovery;
+    assert.match(warnings.join(), /another machine or an earlier boot of this one/);
+    const logged = ports.logger.records.filter(({ level }) => level === "warning");
+    assert.deepEqual(
+      logged.map(({ message, fields }) => [message, fields]),
+      [[warnings[0], { job: JOB }]],
+    );
   });
 
   test("makes no job when it is told not to", async () => {

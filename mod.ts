@@ -80,6 +80,7 @@ export type {
   KeyGroupRange,
   LostChanges,
   LostCheckpoint,
+  ObjectExplanation,
   OffsetRange,
   PersistedSegment,
   PersistResult,

@@ -10,6 +10,7 @@ import type {
   EncodedChanges,
   JobUsage,
   KeyGroupRange,
+  ObjectExplanation,
   RestoreTrailer,
   ResumeOptions,
   ResumeResult,
@@ -54,6 +55,10 @@ export interface Target extends AsyncDisposable {
   checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata>;
   resume(options: ResumeOptions): Promise<ResumeResult>;
   collect(options: CollectionOptions): Promise<CollectionReport>;
+  explain(key: string, options: CollectionOptions): Promise<ObjectExplanation>;
+  deleteCheckpoint(uuid: string): Promise<CollectionReport>;
+  /** Ends a writer with the next published checkpoint. */
+  retireWriter(writer: string): Promise<unknown>;
   pin(uuid: string, reason: string | undefined): Promise<unknown>;
   unpin(uuid: string): Promise<unknown>;
   retention(): Promise<RetentionPolicy>;

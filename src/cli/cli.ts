@@ -17,6 +17,7 @@ import { UsageError } from "./_usage_error.ts";
 import { APPEND } from "./append.ts";
 import { CHECKPOINT } from "./checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
+import { DELETE } from "./delete.ts";
 import { DU } from "./du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 import { GC } from "./gc.ts";
@@ -27,6 +28,7 @@ import { RESTORE } from "./restore.ts";
 import { RESUME } from "./resume.ts";
 import { RETENTION } from "./retention.ts";
 import { SALVAGE } from "./salvage.ts";
+import { RETIRE } from "./retire.ts";
 import { SERVE } from "./serve.ts";
 import { SHOW } from "./show.ts";
 import { UNPIN } from "./unpin.ts";
@@ -41,11 +43,13 @@ export const COMMANDS: readonly Command[] = [
   SHOW,
   RESTORE,
   RESUME,
+  RETIRE,
   VERIFY,
   DU,
   RETENTION,
   PIN,
   UNPIN,
+  DELETE,
   GC,
   SALVAGE,
   INSPECT,

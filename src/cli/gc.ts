@@ -73,26 +73,15 @@ async function explain(
   wanted: CollectionOptions,
   key: string,
 ): Promise<number> {
-  const job = options.required("job");
-  const { objects, verdicts } = await target.collect({ ...wanted, dryRun: true });
-  const object = objects.find((candidate) => candidate.key === key);
-  const verdict = verdicts.find(({ uuid }) => uuid === key.toLowerCase());
-  if (object !== undefined) {
-    const { action, size, reason } = object;
-    const text = `${key} ${action === "keep" ? "stays" : "goes"}, ${formatBytes(size)}: ${reason}`;
-    await report.result(text, { job, ...object });
-  } else if (verdict !== undefined) {
-    const { uuid, stays, reason } = verdict;
-    const text = `Checkpoint ${uuid} ${stays ? "stays" : "goes"}: it ${reason}`;
-    await report.result(text, { job, ...verdict });
-  } else {
-    throw new TidemarkError(
-      "object-not-found",
-      `Cannot explain ${key}: job ${job} has no such checkpoint, and no such object that a ` +
-        "collection looks at; --dry-run --json lists them",
-      { details: { job, key } },
-    );
+  const { size, action, reason, ...found } = await target.explain(key, wanted);
+  if (action === "none") {
+    throw new TidemarkError("object-not-found", `Cannot explain ${key}: ${reason}`, {
+      details: { job: options.required("job"), key },
+    });
   }
+  const bytes = size === undefined ? "" : `, ${formatBytes(size)}`;
+  const text = `${found.key} ${action === "keep" ? "stays" : "goes"}${bytes}: ${reason}`;
+  await report.result(text, { job: options.required("job"), ...found, size, action, reason });
   return EXIT_OK;
 }
 

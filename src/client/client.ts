@@ -16,6 +16,7 @@ import type {
   CollectionReport,
   JobUsage,
   KeyGroupRange,
+  ObjectExplanation,
   ResumeOptions,
   ResumeResult,
   RetentionPolicy,
@@ -171,6 +172,30 @@ export class TidemarkClient {
     const body = { ...others, ...(except === undefined ? {} : { except: [...except] }) };
     const answer = await this.#call("POST", `${jobPath(job)}/gc`, "unknown", body);
     return answer as unknown as CollectionReport;
+  }
+
+  /** Says why an object, or a checkpoint, stays or goes. */
+  async explain(
+    job: string,
+    key: string,
+    options: Omit<CollectionOptions, "dryRun"> = {},
+  ): Promise<ObjectExplanation> {
+    const { except, quarantineMs } = options;
+    const body = { key, quarantineMs, ...(except === undefined ? {} : { except: [...except] }) };
+    const answer = await this.#call("POST", `${jobPath(job)}/explain`, "not-applied", body);
+    return answer as unknown as ObjectExplanation;
+  }
+
+  /** Deletes one checkpoint, and what it alone needed. */
+  async deleteCheckpoint(job: string, uuid: string): Promise<CollectionReport> {
+    const answer = await this.#json(checkpointPath(job, uuid), { method: "DELETE" });
+    return answer as unknown as CollectionReport;
+  }
+
+  /** Ends a writer where it stands, with the next published checkpoint. */
+  async retireWriter(job: string, writer: string): Promise<WriterPosition> {
+    const path = `${jobPath(job)}/writers/${encodeURIComponent(writer)}/retire`;
+    return await this.#json(path, { method: "POST" }) as unknown as WriterPosition;
   }
 
   /** Counts the room that the job takes. */

@@ -93,6 +93,7 @@ export type ErrorCode =
   | "offset-mismatch"
   | "run-required"
   | "too-many-checkpoints"
+  | "checkpoint-in-use"
   | "plan-changed"
   | "fenced"
   | "backpressure"
@@ -135,6 +136,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "offset-mismatch": "conflict",
   "run-required": "conflict",
   "too-many-checkpoints": "conflict",
+  "checkpoint-in-use": "conflict",
   "plan-changed": "conflict",
   "fenced": "fenced",
   "backpressure": "unavailable",

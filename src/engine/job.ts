@@ -45,6 +45,7 @@ import type {
   Job,
   JobUsage,
   KeyGroupRange,
+  ObjectExplanation,
   ReadStateOptions,
   RecoveryReport,
   RestoreOptions,
@@ -334,6 +335,18 @@ export class OwnedJob implements Job {
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
     return this.#exclusive(() => this.#collect(options));
+  }
+
+  explain(key: string, options: CollectionOptions = {}): Promise<ObjectExplanation> {
+    const run = this.#run;
+    const action = () => this.#collection.explain(key, options, run);
+    return this.#exclusive(() => this.#asOwner(run, action));
+  }
+
+  deleteCheckpoint(uuid: string): Promise<CollectionReport> {
+    const run = this.#run;
+    const action = () => this.#collection.deleteCheckpoint(uuid, run);
+    return this.#exclusive(() => this.#asOwner(run, action));
   }
 
   pin(uuid: string, reason = "pinned"): Promise<void> {

@@ -8,8 +8,10 @@ import { Collector } from "./checkpoint/collector.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { GenerationBody } from "./format/generation.ts";
+import { explainKey } from "./checkpoint/explain.ts";
+import { readLeases } from "./checkpoint/lease.ts";
 import type { Ports } from "./port/ports.ts";
-import type { CollectionOptions, CollectionReport } from "./types.ts";
+import type { CollectionOptions, CollectionReport, ObjectExplanation } from "./types.ts";
 
 /** How long a checkpoint rests that retention lets go. */
 const QUARANTINE_MS = 600_000;
@@ -18,10 +20,17 @@ const ABANDONED_AGE_MS_MAX = 7 * 86_400_000;
 /** How often a job collects in passing. */
 const INTERVAL_MS = 10_000;
 
+/** What a run is using. */
+export interface KeysInUse {
+  keysInUse(): Iterable<string>;
+  readonly states: { keysInUse(): Iterable<string> };
+}
+
 /** Collects one job. */
 export class JobCollection {
   readonly #place: JobPlace;
   readonly #ports: Ports;
+  readonly #checkpointer: Checkpointer;
   readonly #collector: Collector;
   /** Objects that are read now, with by how many. */
   readonly #read = new Map<string, number>();
@@ -32,6 +41,7 @@ export class JobCollection {
   constructor(place: JobPlace, ports: Ports, checkpointer: Checkpointer) {
     this.#place = place;
     this.#ports = ports;
+    this.#checkpointer = checkpointer;
     this.#collector = new Collector(place, ports, checkpointer);
   }
 
@@ -48,7 +58,7 @@ export class JobCollection {
    */
   collect(
     options: CollectionOptions,
-    run: { keysInUse(): Iterable<string>; readonly states: { keysInUse(): Iterable<string> } },
+    run: KeysInUse,
   ): Promise<CollectionReport> {
     const { except = [], dryRun = false } = options;
     const quarantineMs = options.quarantineMs ?? (this.#isShort() ? 0 : QUARANTINE_MS);
@@ -61,6 +71,28 @@ export class JobCollection {
       quarantineMs,
       abandonedAgeMsMax: ABANDONED_AGE_MS_MAX,
     }, () => [...run.keysInUse(), ...this.#read.keys()]);
+  }
+
+  /** Removes one checkpoint, then collects: what it alone needed goes. */
+  async deleteCheckpoint(
+    uuid: string,
+    run: KeysInUse,
+  ): Promise<CollectionReport> {
+    const held = await readLeases(this.#place, this.#ports.clock.nowMs());
+    const isRead = held.checkpoints.has(uuid) || this.#checkpoints.has(uuid);
+    await this.#checkpointer.publishRemoval(uuid, isRead);
+    const report = await this.collect({}, run);
+    return { ...report, removed: [uuid, ...report.removed] };
+  }
+
+  /** Says why an object stays or goes. */
+  async explain(
+    key: string,
+    options: CollectionOptions,
+    run: KeysInUse,
+  ): Promise<ObjectExplanation> {
+    const plan = await this.collect({ ...options, dryRun: true }, run);
+    return await explainKey(this.#place, this.#checkpointer.newest, plan, key);
   }
 
   /** Whether room is short, so that nothing may rest. */

@@ -16,6 +16,7 @@ export type {
   CollectedObject,
   CollectionOptions,
   CollectionReport,
+  ObjectExplanation,
   RetentionPolicy,
 } from "./types/collection.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";

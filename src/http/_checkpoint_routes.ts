@@ -16,6 +16,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/jobs/:job/checkpoints", handle: checkpoint },
   { method: "GET", path: "/v1/jobs/:job/checkpoints", handle: listCheckpoints },
   { method: "GET", path: "/v1/jobs/:job/checkpoints/:uuid", handle: showCheckpoint },
+  { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid", handle: deleteCheckpoint },
   { method: "PUT", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: pin },
   { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: unpin },
 ];
@@ -39,6 +40,12 @@ async function showCheckpoint(request: RouteRequest): Promise<Response> {
   const { at } = check(CHECKPOINT_PATH, "path", { at: request.param("uuid") });
   const job = await request.job();
   return jsonResponse(await job.checkpointDetails(at));
+}
+
+async function deleteCheckpoint(request: RouteRequest): Promise<Response> {
+  const uuid = uuidOf(request);
+  const job = await request.job();
+  return jsonResponse(await job.deleteCheckpoint(uuid));
 }
 
 async function pin(request: RouteRequest): Promise<Response> {

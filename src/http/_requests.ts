@@ -78,6 +78,12 @@ export const SALVAGE_BODY = v.strictObject({
   dryRun: v.optional(v.boolean()),
   accept: v.optional(v.string()),
 });
+/** `POST …/explain`. */
+export const EXPLAIN_BODY = v.strictObject({
+  key: v.string(),
+  except: v.optional(v.array(uuid)),
+  quarantineMs: v.optional(wholeNumber),
+});
 /** `PUT …/pin`. */
 export const PIN_BODY = v.strictObject({ reason: v.optional(v.string()) });
 /** `POST …/verify`. */

@@ -1,12 +1,13 @@
 /** What a job keeps: collect, count, verify, salvage. */
 import { TidemarkError } from "../engine/errors.ts";
-import { GC_BODY, NO_QUERY, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
+import { EXPLAIN_BODY, GC_BODY, NO_QUERY, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
 import type { Route, RouteRequest } from "./_route.ts";
 import { jsonResponse } from "./json.ts";
 
 /** Routes of what a job keeps. */
 export const UPKEEP_ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/jobs/:job/gc", handle: collect },
+  { method: "POST", path: "/v1/jobs/:job/explain", handle: explain },
   { method: "GET", path: "/v1/jobs/:job/usage", handle: usage },
   { method: "POST", path: "/v1/jobs/:job/verify", handle: verify },
   { method: "POST", path: "/v1/jobs/:job/salvage", handle: salvage },
@@ -17,6 +18,13 @@ async function collect(request: RouteRequest): Promise<Response> {
   const options = await request.json(GC_BODY);
   const job = await request.job();
   return jsonResponse(await job.collect(options));
+}
+
+async function explain(request: RouteRequest): Promise<Response> {
+  request.query(NO_QUERY);
+  const { key, ...options } = await request.json(EXPLAIN_BODY);
+  const job = await request.job();
+  return jsonResponse(await job.explain(key, options));
 }
 
 async function usage(request: RouteRequest): Promise<Response> {

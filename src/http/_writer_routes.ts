@@ -31,6 +31,7 @@ export const WRITER_ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/jobs/:job/writers/:writer/changes", handle: append },
   { method: "GET", path: "/v1/jobs/:job/writers/:writer/changes", handle: restore },
   { method: "POST", path: "/v1/jobs/:job/writers/:writer/persist", handle: persist },
+  { method: "POST", path: "/v1/jobs/:job/writers/:writer/retire", handle: retire },
 ];
 
 async function append(request: RouteRequest): Promise<Response> {
@@ -59,6 +60,15 @@ async function persist(request: RouteRequest): Promise<Response> {
   const writer = request.param("writer");
   await requireWriter(job, writer);
   return jsonResponse(await job.writer(writer).persist(from));
+}
+
+/** Takes effect with the next published checkpoint. */
+async function retire(request: RouteRequest): Promise<Response> {
+  request.query(NO_QUERY);
+  const job = await request.job();
+  const writer = request.param("writer");
+  job.retireWriter(writer);
+  return jsonResponse((await job.writers()).find((position) => position.writer === writer));
 }
 
 async function requireWriter(job: Job, writer: string): Promise<void> {

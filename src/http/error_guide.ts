@@ -122,6 +122,11 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "The plan is not the one that was accepted",
     nextStep: "Look at the new plan, and accept that one; nothing was done",
   },
+  "checkpoint-in-use": {
+    title: "The checkpoint is still needed",
+    nextStep:
+      "Look at the reason: make a newer checkpoint, unpin it, or wait until its readers have ended",
+  },
   "fenced": {
     title: "A newer owner or a newer run took over",
     nextStep:

@@ -49,6 +49,33 @@ describe("commands with --url", () => {
       assert.equal(stale.code, 5, stale.stderr);
     }));
 
+  test("retire a writer with the pipeline's next checkpoint, and delete a checkpoint", () =>
+    withSidecar(async (options) => {
+      const of = (command: string, ...args: string[]) =>
+        run([command, ...URL_OF_J, ...args], options);
+      await run(["append", ...TO_W], { ...options, stdin: "one\n" });
+      const first = (await of("checkpoint", "--json")).json.uuid;
+      assert.match((await of("retire", "--writer", "w")).stderr, /no terminal to ask at/);
+      assert.match((await of("retire", "--writer", "v", "--yes")).stderr, /writer-not-found/);
+      assert.equal((await of("retire", "--writer", "w", "--yes", "--metadata", "1")).code, 2);
+      const look = await of("retire", "--writer", "w", "--dry-run");
+      assert.match(
+        look.stdout,
+        /^Writer w of job j ends at offset 1: the pipeline's next checkpoint/,
+      );
+      const retired = await of("retire", "--writer", "w", "--yes", "--json");
+      assert.deepEqual([retired.json.isClosed, retired.json.checkpoint], [true, null]);
+      const more = await run(["append", ...TO_W], { ...options, stdin: "two\n" });
+      assert.equal(more.code, 9, more.stderr);
+      for (let i = 0; i < 2; i++) await of("checkpoint");
+      assert.deepEqual((await of("show", "--json")).json.writers, []);
+      const plan = await of("delete", first, "--dry-run", "--json");
+      assert.deepEqual([plan.json.uuid, plan.json.isDryRun], [first, true]);
+      const deleted = await of("delete", first, "--yes");
+      assert.match(deleted.stdout, new RegExp(`^Deleted checkpoint ${first} of job j, .* freed\n`));
+      assert.equal((await of("delete", first, "--yes")).code, 3);
+    }));
+
   test("keep and remove checkpoints, and say what there is", () =>
     withSidecar(async (options) => {
       const of = (command: string, ...args: string[]) =>
@@ -67,7 +94,7 @@ describe("commands with --url", () => {
       await of("retention", "--max-age", "none");
       assert.match(
         (await of("gc", "--explain", uuids[1])).stdout,
-        /goes: it is beyond the newest 1/,
+        /goes: checkpoint \S+ is beyond the newest 1/,
       );
       assert.equal((await of("gc")).code, 2);
       const done = await of("gc", "--yes", "--now", "--json");

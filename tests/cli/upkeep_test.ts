@@ -107,10 +107,70 @@ describe("gc", () => {
       assert.match(object.stdout, /^jobs\/j\/.* stays, [\d.]+ \w+: .* needs it\n$/);
       assert.equal((await of("gc", "--explain", key, "--json")).json.action, "keep");
       const checkpoint = await of("gc", "--explain", uuids[0].toUpperCase());
-      assert.match(checkpoint.stdout, / stays: it is one of the newest 100\n$/);
+      assert.match(checkpoint.stdout, / stays: checkpoint \S+ is one of the newest 100\n$/);
+      const marker = await of("gc", "--explain", "TIDEMARK");
+      assert.match(marker.stdout, /^TIDEMARK stays, .*: it makes the folder a store\n$/);
       const none = await of("gc", "--explain", "jobs/j/nothing");
       assert.equal(none.code, 3);
       assert.match(none.stderr, /code: object-not-found/);
+    }));
+});
+
+describe("delete", () => {
+  test("shows what would go, then deletes one checkpoint", () =>
+    withCheckpoints(3, async (job) => {
+      const { of, on, uuids: [first, second, third] } = job;
+      const look = await of("delete", second, "--dry-run");
+      assert.match(
+        look.stdout,
+        new RegExp(`^Deletes checkpoint ${second} of job j, made 20.* are its `),
+      );
+      assert.equal((await of("delete", second)).code, 2);
+      const no = await on({ ...TERMINAL, stdin: "n\n" }, "delete", second);
+      assert.match(no.stderr, /^Deletes checkpoint .*\nDo it\?/);
+      assert.deepEqual(await listed(job), [first, second, third]);
+      const done = await of("delete", second.toUpperCase(), "--yes");
+      assert.equal(done.code, 0, done.stderr);
+      assert.deepEqual(await listed(job), [first, third]);
+      const head = await of("delete", third, "--yes");
+      assert.deepEqual([head.code, head.stdout], [4, ""]);
+      assert.match(head.stderr, /code: checkpoint-in-use/);
+      assert.equal((await of("delete", NOBODY, "--yes")).code, 3);
+    }));
+});
+
+describe("retire", () => {
+  test("ends a writer with a checkpoint that it makes, with the metadata of the newest one", () =>
+    withCheckpoints(1, async ({ of, on }) => {
+      await on({ stdin: "more\n" }, "append", "--writer", "w");
+      await of("checkpoint", "--metadata", '{"line":2}', "--steps", "7");
+      const look = await of("retire", "--writer", "w", "--dry-run");
+      assert.match(look.stdout, /ends at offset 5: a checkpoint that is made now is the last /);
+      const done = await of("retire", "--writer", "w", "--yes", "--json");
+      assert.equal(done.code, 0, done.stderr);
+      const { json } = await of("show", "--json");
+      assert.deepEqual([json.uuid, json.metadata, json.steps], [
+        done.json.checkpoint,
+        { line: 2 },
+        "7",
+      ]);
+      assert.equal(json.writers[0].isClosed, true);
+      await of("checkpoint");
+      assert.deepEqual((await of("show", "--json")).json.writers, []);
+      const again = await on({ stdin: "new\n" }, "append", "--writer", "w");
+      assert.match(again.stdout, /next offset 1\n/);
+    }));
+
+  test("wants --metadata where the newest checkpoint's would not fit", () =>
+    withCheckpoints(1, async ({ of, on }) => {
+      await on({ stdin: "more\n" }, "append", "--writer", "w");
+      const refused = await of("retire", "--writer", "w", "--yes");
+      assert.equal(refused.code, 2);
+      assert.match(refused.stderr, /writer w has changes that no checkpoint holds/);
+      const done = await of("retire", "--writer", "w", "--yes", "--metadata", '{"line":2}');
+      assert.equal(done.code, 0, done.stderr);
+      assert.deepEqual((await of("show", "--json")).json.metadata, { line: 2 });
+      assert.equal((await of("retire", "--writer", "none", "--yes")).code, 3);
     }));
 });
 

@@ -69,6 +69,54 @@ describe("PUT and DELETE …/checkpoints/{uuid}/pin", () => {
     }));
 });
 
+describe("POST …/writers/{writer}/retire", () => {
+  test("ends a writer with the next checkpoint", () =>
+    withJob(async (app) => {
+      await makeCheckpoints(app, 1);
+      const path = "/v1/jobs/j/writers/w/retire";
+      for (let i = 0; i < 2; i++) {
+        const { status, json } = await app.ask("POST", path);
+        assert.deepEqual([status, json.writer, json.nextOffset, json.isClosed], [
+          200,
+          "w",
+          1,
+          true,
+        ]);
+      }
+      assert.equal((await app.append([{ data: "more" }])).json.code, "closed");
+      const missing = await app.ask("POST", "/v1/jobs/j/writers/v/retire");
+      assert.deepEqual([missing.status, missing.json.code], [404, "writer-not-found"]);
+    }));
+});
+
+describe("DELETE …/checkpoints/{uuid}", () => {
+  test("deletes a checkpoint, unless it is needed", () =>
+    withJob(async (app) => {
+      const [first, second] = await makeCheckpoints(app, 2);
+      const done = await app.ask("DELETE", `${CHECKPOINTS}/${first}`);
+      assert.deepEqual([done.status, done.json.removed], [200, [first]]);
+      assert.deepEqual(await listed(app), [second]);
+      const head = await app.ask("DELETE", `${CHECKPOINTS}/${second}`);
+      assert.deepEqual([head.status, head.json.code], [409, "checkpoint-in-use"]);
+      assert.equal((await app.ask("DELETE", `${CHECKPOINTS}/${NOBODY}`)).status, 404);
+      assert.equal((await app.ask("DELETE", `${CHECKPOINTS}/latest`)).status, 400);
+    }));
+});
+
+describe("POST /v1/jobs/{job}/explain", () => {
+  test("says why an object or a checkpoint stays or goes", () =>
+    withJob(async (app) => {
+      const [first] = await makeCheckpoints(app, 3);
+      const ask = (json: unknown) => app.ask("POST", "/v1/jobs/j/explain", { json });
+      const { json } = await ask({ key: first, quarantineMs: 0 });
+      assert.deepEqual([json.action, json.key], ["delete", `jobs/j/checkpoints/${first}.json`]);
+      assert.equal((await ask({ key: first, except: [first] })).json.action, "keep");
+      assert.equal((await ask({ key: "TIDEMARK" })).json.action, "keep");
+      assert.equal((await ask({ key: "x" })).json.action, "none");
+      assert.equal((await ask({})).status, 400);
+    }));
+});
+
 describe("POST /v1/jobs/{job}/gc", () => {
   test("says what would go, then lets it go", () =>
     withJob(async (app) => {

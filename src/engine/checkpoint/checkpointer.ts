@@ -30,6 +30,7 @@ import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
 import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
+import { withoutGoing } from "./retire.ts";
 import { CheckpointMetrics } from "./checkpoint_metrics.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
 
@@ -177,6 +178,32 @@ export class Checkpointer {
     return this.#catalog.publish((newest) => (
       { ...newest!, reason: "retention", checkpoints: [...checkpoints] }
     ));
+  }
+
+  /**
+   * Publishes a catalog without one checkpoint.
+   *
+   * @param isRead Whether somebody reads it.
+   * @throws {TidemarkError} `checkpoint-not-found`; `checkpoint-in-use`: it is `head`, pinned, or being read.
+   */
+  async publishRemoval(uuid: string, isRead: boolean): Promise<void> {
+    const { newest } = this;
+    const entry = findCheckpoint(newest, uuid);
+    const reason = entry.uuid === newest.head
+      ? "the job goes on from it; make a newer one, or resume elsewhere, first"
+      : entry.pin !== null
+      ? `it is pinned (${entry.pin}); unpin it first`
+      : isRead
+      ? "somebody reads it; try again when that has ended"
+      : undefined;
+    if (reason !== undefined) {
+      throw new TidemarkError(
+        "checkpoint-in-use",
+        `Cannot delete checkpoint ${uuid} of job ${this.#place.keys.job}: ${reason}`,
+        { details: { uuid } },
+      );
+    }
+    await this.publishCheckpoints(withoutGoing(newest.checkpoints, new Set([uuid])));
   }
 
   /** Publishes another retention policy, unless it is the one that holds. */

@@ -32,31 +32,43 @@ export function retire(
 ): Retirement {
   const { nowMs } = options;
   const quarantineMs = checkpoints.length > QUARANTINE_ENTRIES_MAX ? 0 : options.quarantineMs;
-  const removed = new Map<string, string | null>();
+  const removed = new Set<string>();
   const quarantined: string[] = [];
-  const kept: CatalogEntry[] = [];
+  const entries: CatalogEntry[] = [];
   let isChange = false;
   for (const { entry, stays } of verdicts) {
     const since = entry.quarantinedAtMs;
     if (stays) {
       isChange ||= since !== null;
-      kept.push({ ...entry, quarantinedAtMs: null });
+      entries.push({ ...entry, quarantinedAtMs: null });
     } else if (quarantineMs === 0 || (since !== null && nowMs - since >= quarantineMs)) {
-      removed.set(entry.uuid, entry.parent);
+      removed.add(entry.uuid);
+      entries.push(entry);
     } else {
       if (since === null) quarantined.push(entry.uuid);
-      kept.push({ ...entry, quarantinedAtMs: since ?? nowMs });
+      entries.push({ ...entry, quarantinedAtMs: since ?? nowMs });
     }
   }
-  const parentOf = (uuid: string | null): string | null => {
-    let parent = uuid;
-    while (parent !== null && removed.has(parent)) parent = removed.get(parent)!;
-    return parent;
-  };
   return {
-    checkpoints: kept.map((entry) => ({ ...entry, parent: parentOf(entry.parent) })),
-    removed: [...removed.keys()],
+    checkpoints: withoutGoing(entries, removed),
+    removed: [...removed],
     quarantined,
     isChange: isChange || removed.size > 0 || quarantined.length > 0,
   };
+}
+
+/** A list of checkpoints without some: the children of what goes take over its parent. */
+export function withoutGoing(
+  checkpoints: readonly CatalogEntry[],
+  going: ReadonlySet<string>,
+): CatalogEntry[] {
+  const parents = new Map(checkpoints.map(({ uuid, parent }) => [uuid, parent]));
+  const parentOf = (uuid: string | null): string | null => {
+    let parent = uuid;
+    while (parent !== null && going.has(parent)) parent = parents.get(parent) ?? null;
+    return parent;
+  };
+  return checkpoints.filter(({ uuid }) => !going.has(uuid)).map((entry) => (
+    { ...entry, parent: parentOf(entry.parent) }
+  ));
 }

@@ -75,6 +75,31 @@ export interface CollectedObject {
 }
 
 /**
+ * Why an object stays or goes: what {@link Job.explain} answers.
+ *
+ * @example
+ * ```ts
+ * import { type ObjectExplanation, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const { uuid } = await job.checkpoint();
+ * const { action, reason }: ObjectExplanation = await job.explain(uuid);
+ * console.assert(action === "keep" && reason.endsWith("is one of the newest 2"));
+ * ```
+ */
+export interface ObjectExplanation {
+  /** The object's key. */
+  readonly key: string;
+  /** Size in bytes; undefined where it was not looked at, or there is no such object. */
+  readonly size?: number;
+  /** What the next collection does with it; `none`: there is no such object. */
+  readonly action: "delete" | "keep" | "none";
+  /** Why, for people. */
+  readonly reason: string;
+}
+
+/**
  * A checkpoint, and whether it stays.
  *
  * @example

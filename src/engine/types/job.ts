@@ -8,7 +8,12 @@ import type {
   ResumeOptions,
   ResumeResult,
 } from "./checkpoint.ts";
-import type { CollectionOptions, CollectionReport, RetentionPolicy } from "./collection.ts";
+import type {
+  CollectionOptions,
+  CollectionReport,
+  ObjectExplanation,
+  RetentionPolicy,
+} from "./collection.ts";
 import type { RecoveryReport, VerifyOptions, VerifyReport } from "./report.ts";
 import type { JobUsage } from "./usage.ts";
 import type { ChangelogReader } from "./reader.ts";
@@ -228,6 +233,35 @@ export interface Job extends JobReader {
    * @throws {TidemarkError} `fenced`, `corrupt` (nothing is deleted while a manifest can't be read), `closed`
    */
   collect(options?: CollectionOptions): Promise<CollectionReport>;
+  /**
+   * Says of one object why it stays or goes. Seed: what `gc_startup` logs of each file.
+   *
+   * @param key Its key, whoever made it; or a checkpoint's uuid.
+   * @param options As for the collection that it is asked about. @default {}
+   * @returns What the next collection does with it, and why.
+   * @throws {TidemarkError} As {@link Job.collect}.
+   */
+  explain(key: string, options?: CollectionOptions): Promise<ObjectExplanation>;
+  /**
+   * Deletes one checkpoint, whatever retention says, and what it alone needed; other checkpoints lose nothing by it.
+   *
+   * @param uuid The checkpoint.
+   * @returns What went and what stays, as of a collection.
+   * @throws {TidemarkError} `checkpoint-not-found`; `checkpoint-in-use` when the job goes on from it, it is pinned, or
+   * somebody reads it; and as {@link Job.collect}.
+   *
+   * @example
+   * ```ts
+   * import { openStore } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * const job = await store.job("orders");
+   * const { uuid } = await job.checkpoint();
+   * await job.checkpoint();
+   * console.assert((await job.deleteCheckpoint(uuid)).removed.includes(uuid));
+   * ```
+   */
+  deleteCheckpoint(uuid: string): Promise<CollectionReport>;
   /** How many checkpoints stay. */
   readonly retention: RetentionPolicy;
   /**

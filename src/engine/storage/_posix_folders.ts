@@ -104,6 +104,8 @@ export class PosixFolders {
   /** Makes a folder and those above it, and makes all their names durable. */
   async make(folder: string, failed: FailedCall): Promise<void> {
     await this.openRoot(failed);
+    // Nothing is made in an empty mount point.
+    this.checkRootSync(failed);
     for (const part of partsOf(folder)) {
       const path = this.pathOf(part);
       if (this.#doubtful.has(path)) throw doubtfulError(path, failed);

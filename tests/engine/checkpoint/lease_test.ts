@@ -229,6 +229,20 @@ describe("a reader beside a collecting owner", () => {
     await reading.return?.();
   });
 
+  test("gives nothing more when its lease could not be renewed, though it is all still there", async () => {
+    const { owner: { job }, readers } = await ownerAndReader();
+    await appendDurably(job, "w", "one");
+    await appendDurably(job, "w", "two");
+    await job.checkpoint();
+    const reader = await readers.store.reader(JOB);
+    const reading = reader.restore()[Symbol.asyncIterator]();
+    await reading.next();
+    const away = new TidemarkError("storage-unavailable", "made by a test");
+    readers.backend.fail({ kind: "put", key: /readers/, times: 100, error: away });
+    await readers.ports.clock.advance(LEASE_MS - MARGIN_MS + 1);
+    await rejectsWith(reading.next(), "snapshot-expired");
+  });
+
   test("says that a snapshot has expired, not that data is lost, where it may not write", async () => {
     const { owner: { job, ports }, readers } = await ownerAndReader();
     const first = await checkpoint(job, "one");

@@ -341,6 +341,24 @@ describe("PosixBackend without its folder", () => {
     assert.deepEqual(await disk.fileSystem().readDirectory("/disk"), []);
   });
 
+  test("says so when its folder goes while it is in use, and makes it not anew", async () => {
+    const { disk, backend } = await prepared();
+    const fileSystem = disk.fileSystem();
+    await fileSystem.rename("/disk/store", "/disk/elsewhere");
+    for (
+      const call of [
+        () => backend.put(KEY, bytesOf("x")),
+        () => backend.putIfAbsent("new", bytesOf("x")),
+        () => backend.createAppender("jobs/j/new"),
+        () => backend.get(KEY),
+        () => backend.delete(KEY),
+        () => collect(backend.list("")),
+        () => collect(backend.list("jobs/")),
+      ]
+    ) await rejectsWith(call, "store-not-found");
+    assert.equal(await fileSystem.stat("/disk/store"), undefined);
+  });
+
   test("does not take an empty folder in its place for an empty store", async () => {
     const { disk, backend } = await prepared();
     const fs = disk.fileSystem();
@@ -351,6 +369,23 @@ describe("PosixBackend without its folder", () => {
     await rejectsWith(() => backend.head("jobs/j/other"), "store-not-found");
     await rejectsWith(() => backend.delete("jobs/j/other"), "store-not-found");
     await rejectsWith(() => collect(backend.list("jobs/")), "store-not-found");
+  });
+
+  test("makes nothing in an empty folder in its place", async () => {
+    const { disk, backend } = await prepared();
+    const fs = disk.fileSystem();
+    await fs.rename("/disk/store", "/disk/away");
+    await fs.mkdir("/disk/store");
+    for (
+      const call of [
+        () => backend.put("RESERVE", bytesOf("x")),
+        () => backend.put(KEY, bytesOf("x")),
+        () => backend.putIfAbsent("jobs/other/x", bytesOf("x")),
+        () => backend.createAppender("jobs/j/new"),
+        () => backend.lock("jobs/j/LOCK"),
+      ]
+    ) await rejectsWith(call, "store-not-found");
+    assert.deepEqual(await fs.readDirectory("/disk/store"), []);
   });
 });
 

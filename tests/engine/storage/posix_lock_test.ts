@@ -314,6 +314,19 @@ describe("PosixBackend.lock", () => {
     }
   });
 
+  test("is its owner's as long as that holds the kernel's lock, whatever stands in its file", async () => {
+    const machine = new Machine();
+    const owner = machine.start(true);
+    const lock = await owner.backend.lock(KEY);
+    const handle = await owner.fileSystem.open(`/disk/store/${KEY}`, "update");
+    await handle.write(new Uint8Array(512), 0);
+    await handle.close();
+    const error = await rejectsWith(() => machine.start(true).backend.lock(KEY), "job-busy");
+    assert.match(error.message, /an unknown process owns the job/);
+    await lock.close();
+    await machine.start(true).backend.lock(KEY);
+  });
+
   test("is not taken from who took it while another was at it, though neither has a kernel lock", async () => {
     const machine = new Machine();
     await leaveDead(machine);

@@ -45,6 +45,19 @@ describe("ChangeFileSource", () => {
     }
   });
 
+  test("reads beyond 4 GiB", async () => {
+    const backend = new NotingBackend(newMemory());
+    const asked: number[][] = [];
+    backend.get = (_key, { from = 0, to = 0 } = {}) => {
+      asked.push([from, to]);
+      return Promise.resolve(new Uint8Array(to - from));
+    };
+    const source = new ChangeFileSource(backend, KEY, 6 * 1024 * MIB);
+    const from = 5 * 1024 * MIB;
+    assert.equal((await source.read(from + 3, from + 10)).length, 7);
+    assert.deepEqual(asked, [[from, from + MIB]]);
+  });
+
   test("asks once for what many small reads want", async () => {
     const { backend, bytes } = await newFile(1);
     const source = new ChangeFileSource(backend, KEY, bytes.length);

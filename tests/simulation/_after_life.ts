@@ -10,6 +10,7 @@ import { leaksIn } from "./leaks.ts";
 import { openStoreOn } from "./_life.ts";
 import type { Oracle } from "./_oracle.ts";
 import { JOB, restoreAll, WRITERS } from "./_scenario.ts";
+import { checkStates } from "./_states.ts";
 import type { Job } from "../../src/engine/types.ts";
 
 /** @throws {Error} A guarantee does not hold, or something leaks. */
@@ -57,6 +58,7 @@ async function checkCheckpoints(job: Job, oracle: Oracle): Promise<void> {
     const restored = await restoreAll(job, uuid);
     if (!oracle.checkpoints.has(uuid)) oracle.found(uuid, restored, "after");
     assert.deepEqual(restored, oracle.checkpoints.get(uuid), `checkpoint ${uuid}`);
+    await checkStates(job, uuid, restored, `states of checkpoint ${uuid}`);
   }
   const missing = oracle.missing(checkpoints);
   assert.deepEqual(missing.filter((uuid) => !oracle.mayBeGone(uuid)), [], "checkpoints are gone");

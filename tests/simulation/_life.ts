@@ -17,6 +17,7 @@ import type { Ground } from "./_ground.ts";
 import { type Step, stepsOf } from "./_lives.ts";
 import { type Line, Oracle } from "./_oracle.ts";
 import { JOB, restoreAll, WRITERS } from "./_scenario.ts";
+import { checkStates, statesFor } from "./_states.ts";
 
 /** What a failure of storage may be told as. */
 const CODES: ReadonlySet<string> = new Set([
@@ -93,7 +94,7 @@ export class Life {
       await this.#reopenIfOver(step.owner, process);
       return;
     }
-    const acknowledges = ["persist", "checkpoint", "resume"].includes(step.verb);
+    const acknowledges = ["persist", "checkpoint", "snapshot", "resume"].includes(step.verb);
     assert.ok(!isOvertaken || !acknowledges, `an overtaken owner answered to ${step.verb}`);
   }
 
@@ -110,6 +111,8 @@ export class Life {
         return await this.#persist(job, isOvertaken);
       case "checkpoint":
         return await this.#checkpoint(job, label, isOvertaken);
+      case "snapshot":
+        return await this.#checkpoint(job, label, isOvertaken, { hasStates: true });
       case "resume":
         return await this.#resume(job, at!);
       case "pin":
@@ -155,10 +158,16 @@ export class Life {
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
   }
 
-  async #checkpoint(job: Job, label: string, isOvertaken: boolean): Promise<void> {
+  async #checkpoint(
+    job: Job,
+    label: string,
+    isOvertaken: boolean,
+    { hasStates = false } = {},
+  ): Promise<void> {
     const line = this.oracle.snapshot();
     try {
-      const { uuid } = await job.checkpoint();
+      const states = hasStates ? await statesFor(job, line) : undefined;
+      const { uuid } = await job.checkpoint({ states });
       this.#uuids.set(label, uuid);
       if (!isOvertaken) this.oracle.checkpointed(uuid, line);
     } catch (error) {
@@ -196,6 +205,7 @@ export class Life {
     const restored = await restoreAll(job, at);
     if (at === "tail") return this.oracle.checkTail(restored, "restore");
     assert.deepEqual(restored, this.oracle.checkpoints.get(at), `restore of ${at}`);
+    await checkStates(job, at, restored, `states of ${at}`);
   }
 
   async #close(store: Store): Promise<void> {

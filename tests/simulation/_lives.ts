@@ -19,6 +19,10 @@ export const LIVES: Readonly<Record<string, string>> = {
   "files that end": `open, append, persist, append, persist, append, persist, append, persist,
     append, persist, checkpoint one, append, persist, append, persist, append, persist, resume tail,
     append, persist, checkpoint two, retain, collect, close`,
+  "states that are shared": `open, append, snapshot one, append, snapshot two, retain, collect,
+    resume two, append, snapshot three, collect, restore three, verify, usage, close`,
+  "states of two owners": `open, append, snapshot one, append, B open, B append, B snapshot two,
+    snapshot three, open, append, snapshot four, retain, collect, close`,
   "an owner that comes back": `open, append, checkpoint one, append, B open, B resume one, B append,
     B persist, persist, open, append, persist, B persist, checkpoint two, collect, close`,
 };

@@ -15,6 +15,7 @@ import { ManualClock } from "../doubles/manual_clock.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { SeededRandom } from "../doubles/seeded_random.ts";
 import type { Line, Oracle } from "./_oracle.ts";
+import { checkStates, statesFor } from "./_states.ts";
 
 export const JOB = "orders";
 export const WRITERS = ["left", "right"] as const;
@@ -87,7 +88,7 @@ export class Pipeline {
 
   async checkpoint(): Promise<string> {
     const line = this.#oracle.snapshot();
-    const { uuid } = await this.job.checkpoint();
+    const { uuid } = await this.job.checkpoint({ states: await statesFor(this.job, line) });
     this.#oracle.checkpointed(uuid, line);
     return uuid;
   }
@@ -150,6 +151,7 @@ export async function checkAfterCrash(
       if (oracle.mayBeGone(uuid) && !listed.has(uuid)) continue;
       const restored = await restoreAll(pipeline.job, uuid);
       assert.deepEqual(restored, line, `${where}: checkpoint ${uuid} is not what it was`);
+      await checkStates(pipeline.job, uuid, line, `${where}: states of checkpoint ${uuid}`);
     }
     const report = await pipeline.job.verify();
     assert.deepEqual(report.problems, [], where);

@@ -12,6 +12,7 @@ const CHANGING_VERBS = [
   "open",
   "persist",
   "checkpoint",
+  "snapshot",
   "resume",
   "retain",
   "pin",
@@ -20,7 +21,7 @@ const CHANGING_VERBS = [
   "close",
 ];
 const READING_VERBS = ["restore", "verify", "usage"];
-const WRITING_CHANGES = new Set(["persist", "checkpoint"]);
+const WRITING_CHANGES = new Set(["persist", "checkpoint", "snapshot"]);
 
 /** Counts points by step of protocol and fault. */
 export function tableOfSteps(points: readonly Point[]): Table {

@@ -32,6 +32,7 @@ const SITES: readonly Site[] = [
   dataOf("generations", `${JOB}/catalog/`),
   dataOf("manifests", `${JOB}/checkpoints/`),
   dataOf("adopted", `${JOB}/adopted/`),
+  dataOf("state objects", `${JOB}/states/`),
   namesIn("/disk"),
   namesIn("/disk/store"),
   namesIn("/disk/store/jobs"),
@@ -41,6 +42,7 @@ const SITES: readonly Site[] = [
   namesIn(`/disk/store/${JOB}/catalog`),
   namesIn(`/disk/store/${JOB}/checkpoints`),
   namesIn(`/disk/store/${JOB}/adopted`),
+  namesIn(`/disk/store/${JOB}/states`),
 ];
 
 /**

@@ -11,6 +11,8 @@ export interface Span {
   readonly changes: readonly string[];
 }
 export type Spans = Readonly<Record<string, Span>>;
+/** Contents of state objects, by name. */
+export type States = Readonly<Record<string, string>>;
 
 interface Writer {
   /** Every change since offset 0, given up or not. */
@@ -33,14 +35,20 @@ interface Place {
 interface Checkpoint {
   parent: string | null;
   readonly writers: Writers;
+  readonly states: States;
   isPinned: boolean;
+}
+
+interface Asked {
+  readonly writers: Writers;
+  readonly states: States;
 }
 
 export class CollectionModel {
   /** Where the job may stand; the first is where it stands if nothing was asked for since. */
   #places: Place[] = [{ head: null, writers: new Map() }];
   readonly #checkpoints = new Map<string, Checkpoint>();
-  #unanswered: Writers[] = [];
+  #unanswered: Asked[] = [];
   /** Checkpoints that a collection without an answer may have removed. */
   #removable = new Set<string>();
   minCount = 2;
@@ -75,8 +83,8 @@ export class CollectionModel {
     return writers;
   }
 
-  checkpointed(uuid: string, at: Writers): void {
-    this.#checkpoints.set(uuid, { parent: this.head, writers: at, isPinned: false });
+  checkpointed(uuid: string, at: Writers, states: States): void {
+    this.#checkpoints.set(uuid, { parent: this.head, writers: at, states, isPinned: false });
     for (const id of this.#now.writers.keys()) {
       if (at.has(id)) continue;
       this.#now.writers.delete(id);
@@ -91,15 +99,22 @@ export class CollectionModel {
     this.#places = [{ head: uuid, writers: this.#now.writers }];
   }
 
-  unanswered(at: Writers): void {
-    this.#unanswered.push(at);
+  unanswered(at: Writers, states: States): void {
+    this.#unanswered.push({ writers: at, states });
   }
 
   /** A checkpoint turned up that nobody answered for: it must be one that was asked for. */
-  found(uuid: string, restored: Spans, parent: string | null): void {
-    const at = this.#unanswered.find((asked) => isSame(contentOf(asked), restored));
+  found(uuid: string, restored: Spans, states: States, parent: string | null): void {
+    const at = this.#unanswered.find((asked) =>
+      isSame(contentOf(asked.writers), restored) && isSame(asked.states, states)
+    );
     assert.ok(at !== undefined, `checkpoint ${uuid} was never asked for`);
-    this.#checkpoints.set(uuid, { parent, writers: at, isPinned: false });
+    this.#checkpoints.set(uuid, { parent, ...at, isPinned: false });
+  }
+
+  /** The states that a checkpoint must have. */
+  statesOf(uuid: string): States {
+    return this.#checkpoints.get(uuid)!.states;
   }
 
   /** What a restore of a checkpoint must give. */
@@ -213,8 +228,8 @@ function contentOf(writers: Writers): Spans {
   return spans;
 }
 
-function isSame(one: Spans, other: Spans): boolean {
-  const written = (spans: Spans) => JSON.stringify(Object.entries(spans).sort());
+function isSame<Found extends Spans | States>(one: Found, other: Found): boolean {
+  const written = (found: Found) => JSON.stringify(Object.entries(found).sort());
   return written(one) === written(other);
 }
 

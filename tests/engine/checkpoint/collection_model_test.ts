@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../../src/engine/errors.ts";
 import type { StoreSettings } from "../../../src/engine/settings.ts";
-import type { JobReader } from "../../../src/engine/types.ts";
+import type { JobReader, StateSource } from "../../../src/engine/types.ts";
 import { SeededRandom } from "../../doubles/seeded_random.ts";
 import { leaksIn } from "../../simulation/leaks.ts";
 import {
   append,
+  bytesOf,
   CHANGE_FILE,
   GENERATION,
   JOB,
@@ -18,12 +19,14 @@ import {
   openJobOn,
   textOf,
 } from "../_engine.ts";
-import { CollectionModel, type Span, type Spans } from "./_collection_model.ts";
+import { CollectionModel, type Span, type Spans, type States } from "./_collection_model.ts";
+import { STATE, stateOf } from "../_states.ts";
 import { recount } from "./_recount.ts";
 
 const SEEDS = 120;
 const STEPS = 60;
 const WRITERS = ["a", "b", "c"];
+const STATES = ["x", "y", "z"];
 const STEP_WEIGHTS = {
   append: 20,
   persist: 8,
@@ -189,14 +192,44 @@ class RandomLife {
 
   async #checkpoint(): Promise<boolean> {
     const at = this.#model.snapshot();
+    const { states, make } = this.#chooseStates();
     const isDone = await this.#may(async () => {
-      this.#model.checkpointed((await this.#engine.job.checkpoint()).uuid, at);
+      const { uuid } = await this.#engine.job.checkpoint({ states: await make() });
+      this.#model.checkpointed(uuid, at, states);
     });
     if (isDone) return true;
-    this.#model.unanswered(at);
+    this.#model.unanswered(at, states);
     // Whether it is published, the next open says.
     await this.#reopen();
     return false;
+  }
+
+  /** States that are new, written ahead, or of any other checkpoint, on whatever line. */
+  #chooseStates(): { states: States; make: () => Promise<Record<string, StateSource>> } {
+    const { job } = this.#engine;
+    const chosen: [name: string, content: string, source: () => Promise<StateSource>][] = [];
+    for (const name of STATES.filter(() => this.#random.chance(0.5))) {
+      const others = this.#model.uuids.filter((uuid) => name in this.#model.statesOf(uuid));
+      if (others.length > 0 && this.#random.chance(0.6)) {
+        const from = this.#random.pick(others);
+        chosen.push([name, this.#model.statesOf(from)[name], () => Promise.resolve({ from })]);
+        continue;
+      }
+      const content = `${name} ${this.#changes++}`;
+      const isAhead = this.#random.chance(0.3);
+      chosen.push([name, content, async () => {
+        if (!isAhead) return bytesOf(content);
+        return { written: (await job.writeState(name, bytesOf(content))).uuid };
+      }]);
+    }
+    return {
+      states: Object.fromEntries(chosen.map(([name, content]) => [name, content])),
+      make: async () => {
+        const sources: Record<string, StateSource> = {};
+        for (const [name, , source] of chosen) sources[name] = await source();
+        return sources;
+      },
+    };
   }
 
   async #resume(): Promise<boolean> {
@@ -272,7 +305,7 @@ class RandomLife {
       ? ofFacts
       : ["delete", "list"].includes(kind)
       ? /./
-      : CHANGE_FILE;
+      : this.#random.pick([CHANGE_FILE, STATE]);
     const when = this.#random.pick(["before", kind === "write" ? "cut" : "after"] as const);
     const times = 1 + this.#random.below(3);
     this.#engine.backend.fail({ kind, key, when, times, skip: this.#random.below(3) });
@@ -296,7 +329,8 @@ class RandomLife {
     this.#model.checkListed(checkpoints.map(({ uuid }) => uuid));
     for (const { uuid, parent, pin } of checkpoints) {
       if (!this.#model.uuids.includes(uuid)) {
-        this.#model.found(uuid, await readAll(job, uuid), parent ?? null);
+        const states = await readStates(job, uuid);
+        this.#model.found(uuid, await readAll(job, uuid), states, parent ?? null);
       }
       this.#model.pinned(uuid, pin !== undefined);
     }
@@ -314,6 +348,7 @@ class RandomLife {
     assert.deepEqual([...listed].sort(), this.#model.uuids.sort());
     for (const uuid of listed) {
       assert.deepEqual(await readAll(job, uuid), this.#model.contentOf(uuid), `checkpoint ${uuid}`);
+      assert.deepEqual(await readStates(job, uuid), this.#model.statesOf(uuid), `of ${uuid}`);
     }
   }
 
@@ -331,6 +366,15 @@ class RandomLife {
     assert.deepEqual((await job.verify()).problems, []);
     return true;
   }
+}
+
+/** Reads every state of a checkpoint. */
+async function readStates(job: JobReader, at: string): Promise<States> {
+  const states: Record<string, string> = {};
+  for (const { name } of (await job.checkpointDetails(at)).states) {
+    states[name] = await stateOf(job, name, { at });
+  }
+  return states;
 }
 
 /** Reads every writer back, with no hole and no duplicate. */

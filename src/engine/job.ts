@@ -3,7 +3,7 @@
  * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
  * @module
  */
-import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
+import { explainMissing, jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
 import { offsetsOf } from "./changelog/offset_ranges.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
@@ -13,7 +13,6 @@ import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpo
 import { orAborted } from "./checkpoint/or_aborted.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
-import { snapshotExpired } from "./checkpoint/lease.ts";
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import {
   filesOfManifest,
@@ -320,16 +319,18 @@ export class OwnedJob implements Job {
 
   /** Finds what is to be read, and keeps it until it is released. */
   async #openSource(at: At): Promise<RestoreSource> {
-    if (at === "tail") return this.#collection.hold(this.#tailSource());
+    const explain = (error: unknown) =>
+      Promise.resolve(explainMissing(error, () => this.#run.checkOwner()));
+    if (at === "tail") return this.#collection.hold({ ...this.#tailSource(), explain });
     const entry = findCheckpoint(this.#checkpointer.newest, at);
     const letGo = this.#collection.holdCheckpoint(entry.uuid);
     try {
       const manifest = await this.#checkpointer.readManifest(entry);
-      return this.#collection.hold(sourceOfCheckpoint(this.#options.place, manifest), letGo);
+      const source = sourceOfCheckpoint(this.#options.place, manifest);
+      return this.#collection.hold({ ...source, explain }, letGo);
     } catch (error) {
       letGo();
-      const isGone = !this.#checkpointer.newest.checkpoints.some(({ uuid }) => uuid === entry.uuid);
-      throw isGone ? snapshotExpired(this.id, error) : error;
+      throw await explain(error);
     }
   }
 

@@ -157,6 +157,40 @@ describe("a restore", () => {
   });
 });
 
+describe("a restore in an owner that was overtaken", () => {
+  for (const [at, key] of [["checkpoint", /checkpoints/], ["tail", CHANGE_FILE]] as const) {
+    test(`says so when the new one has let go of what it reads of a ${at}`, async () => {
+      const objects = newMemory();
+      const { job, backend } = await openJobOn(objects, { changeFileBytesMax: 1 });
+      await job.setRetention({ minCount: 1 });
+      await appendDurably(job, "w", "a");
+      const { uuid } = await job.checkpoint();
+      await appendDurably(job, "w", "b");
+      const reading = backend.hold({ kind: at === "tail" ? "head" : "get", key });
+      const restoring = restore(job, { at: at === "tail" ? at : uuid });
+      await reading.reached;
+      const { job: young } = await openJobOn(objects, {}, { takeOver: true });
+      const writer = young.writer("w");
+      writer.truncate(writer.nextSequenceNumber());
+      await young.checkpoint();
+      await young.collect(AT_ONCE);
+      reading.release();
+      const error = await rejectsWith(restoring, "fenced");
+      assert.match(error.message, /another owner/);
+    });
+  }
+
+  test("is told what is lost when it is the owner's still", async () => {
+    const { job, backend } = await openJobOn();
+    await appendDurably(job, "w", "a");
+    await job.checkpoint();
+    for (const lost of await keysBelow(backend, `jobs/${JOB}/checkpoints/`)) {
+      await backend.delete(lost);
+    }
+    await rejectsWith(restore(job), "changes-lost");
+  });
+});
+
 describe("change files", () => {
   test("end at their age", async () => {
     const { job, backend, ports } = await openJobOn(newMemory(), { changeFileAgeMsMax: 1000 });

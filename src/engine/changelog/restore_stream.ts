@@ -5,7 +5,6 @@
  */
 import { Xxh64 } from "../../../wasm/mod.ts";
 import { TidemarkError } from "../errors.ts";
-import { scanChanges } from "../format/change_scan.ts";
 import { formatHash } from "../format/hash_text.ts";
 import type {
   ChangeRange,
@@ -14,6 +13,7 @@ import type {
   RestoreStream,
   RestoreTrailer,
 } from "../types.ts";
+import { RestoredChanges } from "./_restored_changes.ts";
 import { filterSlice } from "./_slice_filter.ts";
 import type { ChangeFilePlace } from "./local_copies.ts";
 import { openCursor } from "./restore_cursor.ts";
@@ -47,14 +47,8 @@ export class ChangelogRestore implements RestoreStream {
     this.trailer.catch(() => undefined);
   }
 
-  async *[Symbol.asyncIterator](): AsyncIterator<RestoredChange> {
-    for await (const { writer, firstOffset, bytes } of this.slices()) {
-      const scan = scanChanges(bytes);
-      for (let i = 0; i < scan.count; i++) {
-        const data = scan.data(i).slice();
-        yield { writer, offset: firstOffset + i, keyGroup: scan.keyGroup(i), data };
-      }
-    }
+  [Symbol.asyncIterator](): AsyncIterator<RestoredChange> {
+    return new RestoredChanges(this.slices());
   }
 
   async *slices(): AsyncGenerator<RestoredSlice> {

@@ -39,7 +39,8 @@ export interface RestoreOptions {
 }
 
 /**
- * A change that restore returns.
+ * A change that restore returns. Its data is the caller's own, but may share a buffer with the data of its neighbours:
+ * whoever transfers the buffer takes a copy first.
  *
  * @example
  * ```ts

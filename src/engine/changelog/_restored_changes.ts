@@ -23,18 +23,18 @@ export class RestoredChanges implements AsyncIterator<RestoredChange, undefined>
   #sharedFrom = 0;
   #sharedTo = 0;
   /** The next slice, when it is on its way. */
-  #fetching: Promise<unknown> | undefined;
+  #coming: Promise<unknown> | undefined;
 
   constructor(slices: AsyncGenerator<RestoredSlice>) {
     this.#slices = slices;
   }
 
   next(): Promise<IteratorResult<RestoredChange, undefined>> {
-    if (this.#fetching !== undefined) return this.#after(this.#fetching);
+    if (this.#coming !== undefined) return this.#after(this.#coming);
     if (this.#index < this.#scan.count) return Promise.resolve(this.#take());
-    const fetched = this.#fetch();
-    this.#fetching = fetched;
-    return fetched;
+    const coming = this.#goOn();
+    this.#coming = coming;
+    return coming;
   }
 
   async return(): Promise<IteratorResult<RestoredChange, undefined>> {
@@ -44,12 +44,12 @@ export class RestoredChanges implements AsyncIterator<RestoredChange, undefined>
   }
 
   /** Whoever asks before the slice is there comes after who asked before, whatever that one got. */
-  async #after(fetching: Promise<unknown>): Promise<IteratorResult<RestoredChange, undefined>> {
-    await Promise.allSettled([fetching]);
+  async #after(coming: Promise<unknown>): Promise<IteratorResult<RestoredChange, undefined>> {
+    await Promise.allSettled([coming]);
     return await this.next();
   }
 
-  async #fetch(): Promise<IteratorResult<RestoredChange, undefined>> {
+  async #goOn(): Promise<IteratorResult<RestoredChange, undefined>> {
     try {
       const { done, value } = await this.#slices.next();
       this.#leave();
@@ -59,7 +59,7 @@ export class RestoredChanges implements AsyncIterator<RestoredChange, undefined>
       this.#firstOffset = value.firstOffset;
       return this.#take();
     } finally {
-      this.#fetching = undefined;
+      this.#coming = undefined;
     }
   }
 

@@ -201,8 +201,8 @@ class TailScan {
   async #scanFile(file: ListedFile, syncedLength: number | undefined): Promise<ScannedFile> {
     const { backend, signal } = this.#options;
     const length = syncedLength ?? file.size;
-    if (length > file.size) await this.#checkGrown(file, length);
-    const source = new ChangeFileSource(backend, file.key, length, signal);
+    const size = length > file.size ? await this.#grownSize(file, length) : file.size;
+    const source = new ChangeFileSource(backend, file.key, Math.min(length, size), signal);
     const scan = new ChangeFileScan(source, { to: length });
     const id: FileId = { key: file.key, name: file.name };
     let batches = 0;
@@ -223,11 +223,11 @@ class TailScan {
   }
 
   /** Beside a running owner a file may have grown since it was listed. */
-  async #checkGrown({ key }: ListedFile, length: number): Promise<void> {
+  async #grownSize({ key }: ListedFile, length: number): Promise<number> {
     const size = (await this.#options.backend.head(key))?.size ?? 0;
-    if (size >= length) return;
     const end = { at: size, reason: `it has only ${size} of ${length} bytes` };
-    this.#lose(lost(key, end, "a later file says that so many were synced"));
+    if (size < length) this.#lose(lost(key, end, "a later file says that so many were synced"));
+    return size;
   }
 
   /** A torn end is fine only where nothing says that there was more: answers what says so. */

@@ -28,6 +28,8 @@ export interface HeadChoice {
   readonly reason: string;
   /** Newer ones of its line that can't be restored. */
   readonly passedOver: readonly FoundManifest[];
+  /** Whether what the newest run appended goes on from no checkpoint that is left. */
+  readonly leavesNewestRun: boolean;
 }
 
 /** Where the tail begins. */
@@ -119,26 +121,36 @@ export function chooseHead(
   evidence: Evidence,
   counted: ReadonlySet<string>,
   newest: NewestRun,
-  isWhole: (uuid: string) => boolean,
+  options: { readonly keys: JobKeys; readonly isWhole: (uuid: string) => boolean },
 ): HeadChoice {
   const { base } = evidence;
   const passedOver: FoundManifest[] = [];
   const skipped: string[] = [];
+  const whole: FoundManifest[] = [];
   for (const { uuid, found } of candidates(evidence, counted)) {
-    const isKnownHead = uuid === base?.head && newest.run === base.run;
-    if (!isWhole(uuid) || found === undefined) {
-      if (found !== undefined) passedOver.push(found);
+    if (found !== undefined && options.isWhole(uuid)) {
+      whole.push(found);
+    } else if (whole.length === 0) {
       skipped.push(`${uuid} can't be restored`);
-    } else if (!isKnownHead && !canPrecede(found, newest)) {
-      skipped.push(`${uuid} was left behind by run ${newest.run}`);
-    } else {
-      return { head: found, reason: reasonFor(found, base, skipped), passedOver };
+      if (found !== undefined) passedOver.push(found);
     }
   }
-  const reason = skipped.length === 0
+  const isKnownHead = ({ manifest }: FoundManifest): boolean =>
+    manifest.run === newest.run || (manifest.uuid === base?.head && newest.run === base.run);
+  const isFromTail = adoptsOlderRuns(evidence, newest, options.keys);
+  const head = whole.find((found, at) => at === 0 && isKnownHead(found)) ??
+    (isFromTail ? undefined : whole.find((found) => isWhereBegan(found, newest))) ??
+    whole.find((found) => isKnownHead(found) || canPrecede(found, newest));
+  if (head !== undefined) {
+    return { head, reason: reasonFor(head, base, skipped), passedOver, leavesNewestRun: false };
+  }
+  const [last] = whole;
+  const reason = last !== undefined
+    ? `it is the newest one that is left, though run ${newest.run} did not begin at it`
+    : skipped.length === 0
     ? "there is no checkpoint"
     : `no checkpoint is left to go on from: ${skipped.join("; ")}`;
-  return { head: undefined, reason, passedOver };
+  return { head: last, reason, passedOver, leavesNewestRun: last !== undefined };
 }
 
 function reasonFor(
@@ -179,6 +191,22 @@ function canPrecede({ manifest }: FoundManifest, { run, firstSets }: NewestRun):
   });
 }
 
+/** Whether a run can have begun at this very checkpoint. */
+function isWhereBegan({ manifest }: FoundManifest, { firstSets }: NewestRun): boolean {
+  return [...firstSets].every(([writer, first]) => {
+    const { sequenceNumber, nextOffset } = positionIn(manifest, writer);
+    return sequenceNumber === first.sequenceNumber && nextOffset === first.firstOffset;
+  });
+}
+
+/** Whether the newest run is known to have begun at the tail: a recovery took over what older ones appended. */
+function adoptsOlderRuns({ adopted }: Evidence, { sinceEpoch }: NewestRun, keys: JobKeys): boolean {
+  const isOlder = (key: string): boolean => (keys.parseChangeFile(key)?.epoch ?? 0) < sinceEpoch;
+  return adopted.some(({ number, files }) => (
+    number >= sinceEpoch && files.some(({ key }) => isOlder(key))
+  ));
+}
+
 function positionIn(
   manifest: FoundManifest["manifest"] | undefined,
   writer: string,
@@ -190,10 +218,14 @@ function positionIn(
 /** Chooses where the tail begins that goes on from a head. */
 export function chooseTail(
   evidence: Evidence,
-  head: FoundManifest | undefined,
+  { head, leavesNewestRun }: HeadChoice,
   newest: NewestRun,
   keys: JobKeys,
 ): TailChoice {
+  if (leavesNewestRun) {
+    const tailFrom = { epoch: evidence.epochMax + 1, number: 0 };
+    return { tailFrom, adopted: undefined, leavesOlderRuns: false };
+  }
   return exactTail(evidence, head, newest) ?? likelyTail(evidence, head, newest, keys);
 }
 
@@ -222,20 +254,20 @@ function exactTail(
  * the sets.
  */
 function likelyTail(
-  { adopted: found }: Evidence,
+  evidence: Evidence,
   head: FoundManifest | undefined,
-  { run, sinceEpoch, firstSets }: NewestRun,
+  newest: NewestRun,
   keys: JobKeys,
 ): TailChoice {
+  const { run, sinceEpoch, firstSets } = newest;
   const manifest = head?.manifest;
-  const adopted = found.find(({ number }) => (
+  const adopted = evidence.adopted.find(({ number }) => (
     number > (manifest?.epoch ?? 0) && number >= sinceEpoch
   ));
   const tailFrom = tailFromOf(head);
   if (run === (manifest?.run ?? 1)) return { tailFrom, adopted, leavesOlderRuns: false };
   // A resume to the tail keeps what older runs appended; one to a checkpoint gives it up.
-  const isOlder = (key: string): boolean => (keys.parseChangeFile(key)?.epoch ?? 0) < sinceEpoch;
-  const isFromTail = adopted?.files.some(({ key }) => isOlder(key)) ||
+  const isFromTail = adoptsOlderRuns(evidence, newest, keys) ||
     [...firstSets].some(([writer, first]) =>
       first.sequenceNumber > positionIn(manifest, writer).sequenceNumber
     );

@@ -215,6 +215,8 @@ async function readNames(
 export interface FirstSet {
   readonly sequenceNumber: number;
   readonly firstOffset: number;
+  /** Where the last change set that can be read ends. */
+  readonly end: number;
 }
 
 /**
@@ -232,12 +234,14 @@ export async function findFirstSets(
     if (name.epoch < sinceEpoch) continue;
     const scan = new ChangeFileScan(new ChangeFileSource(backend, key, size, signal));
     for await (const { sets } of scan.batches()) {
-      for (const { writer, epoch, sequenceNumber, firstOffset } of sets) {
+      for (const { writer, epoch, sequenceNumber, firstOffset, count } of sets) {
         // Copies of what older epochs appended say nothing of this one.
         if (epoch < sinceEpoch) continue;
-        const known = first.get(writer);
-        if (known !== undefined && known.sequenceNumber <= sequenceNumber) continue;
-        first.set(writer, { sequenceNumber, firstOffset });
+        const known = first.get(writer) ?? { sequenceNumber, firstOffset, end: 0 };
+        const begin = known.sequenceNumber <= sequenceNumber
+          ? known
+          : { sequenceNumber, firstOffset };
+        first.set(writer, { ...begin, end: Math.max(known.end, firstOffset + count) });
       }
     }
   }

@@ -11,6 +11,8 @@ export interface NotesOptions {
   readonly judged: { readonly whole: readonly FoundManifest[] };
   readonly lost: SalvageReport["lost"];
   readonly leavesOlderRuns: boolean;
+  readonly choice: { readonly leavesNewestRun: boolean };
+  readonly newest: { readonly run: number };
   readonly tail: Tail;
   /** What is wrong with the tail. */
   readonly problems: readonly Problem[];
@@ -18,12 +20,15 @@ export interface NotesOptions {
 
 /** Writes them. */
 export function notesOf(options: NotesOptions): string[] {
-  const { leavesOlderRuns, tail, problems, lost } = options;
+  const { leavesOlderRuns, tail, problems, lost, choice, newest } = options;
   return [
     ...ofCatalog(options),
     ...ofCheckpoints(options),
     ...(leavesOlderRuns
       ? ["what older runs appended after the head is left out, as a resume gave it up"]
+      : []),
+    ...(choice.leavesNewestRun
+      ? [`what run ${newest.run} appended goes on from no checkpoint that is left: it is given up`]
       : []),
     ...tail.torn.map(({ key, from, to }) =>
       `bytes ${from} to ${to} of ${key} were never acknowledged: they are dropped, as an open does`
@@ -39,12 +44,16 @@ export function notesOf(options: NotesOptions): string[] {
 
 function ofCatalog({ evidence: { state, base }, judged }: NotesOptions): string[] {
   if (state === "whole") return [];
+  const unseen =
+    "a resume after which nothing was appended can't be told from none: pipelines resume once more";
   if (base !== undefined) {
     return [
+      unseen,
       `pins and retention are those of generation ${base.number}: what was changed after it is gone`,
     ];
   }
   const notes = [
+    unseen,
     "retention is the default again, and every checkpoint is pinned, since its own pin is not known: set retention and unpin what need not stay",
   ];
   if (judged.whole.length > 0) return notes;

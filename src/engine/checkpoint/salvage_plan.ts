@@ -72,9 +72,9 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
     (sinceEpoch) => findFirstSets(place, evidence.files, sinceEpoch, signal),
   );
   const isWhole = (uuid: string) => judged.whole.some(({ manifest }) => manifest.uuid === uuid);
-  const choice = chooseHead(evidence, counted, newest, isWhole);
+  const choice = chooseHead(evidence, counted, newest, { keys, isWhole });
   const { head } = choice;
-  const { tailFrom, adopted, leavesOlderRuns } = chooseTail(evidence, head, newest, keys);
+  const { tailFrom, adopted, leavesOlderRuns } = chooseTail(evidence, choice, newest, keys);
   const problems: Problem[] = [];
   const onLoss = (loss: TidemarkError) => void problems.push(problemOf(keys.changelogPrefix, loss));
   const tail = await scanTail({
@@ -85,7 +85,7 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
   problems.push(...missingAdopted(evidence));
   const lost = {
     checkpoints: judged.lost,
-    changes: lostChanges(tail, choice),
+    changes: lostChanges(tail, choice, newest),
     objects: joinProblems(
       evidence.problems,
       judged.lost.flatMap((one) => one.problems),
@@ -93,7 +93,11 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
     ),
   };
   const entries = entriesOf(evidence, judged.whole, head);
-  const notes = notesOf({ evidence, counted, judged, lost, leavesOlderRuns, tail, problems });
+  const notes = notesOf({
+    ...{ evidence, counted, judged, lost, leavesOlderRuns, tail, problems },
+    choice,
+    newest,
+  });
   const report = reportOf(place, evidence, { choice, entries, lost, notes, tail });
   const fingerprint = evidence.base?.fingerprint ??
     (head ?? judged.whole.at(-1))?.manifest.fingerprint ?? 0n;
@@ -147,8 +151,13 @@ function missingAdopted({ state, base, adopted, badAdopted }: Evidence): Problem
 }
 
 /** What is known to have been appended after where each writer goes on. */
-function lostChanges({ writers, known }: Tail, { passedOver }: HeadChoice): LostChanges[] {
+function lostChanges(
+  { writers, known }: Tail,
+  { passedOver, leavesNewestRun }: HeadChoice,
+  { firstSets }: NewestRun,
+): LostChanges[] {
   const ends = new Map(known);
+  if (leavesNewestRun) { for (const [writer, { end }] of firstSets) ends.set(writer, end); }
   for (const { manifest } of passedOver) {
     for (const { writer, nextOffset } of manifest.writers) {
       ends.set(writer, Math.max(nextOffset, ends.get(writer) ?? 0));

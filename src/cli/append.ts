@@ -173,7 +173,7 @@ class Appending {
     const text = last === undefined
       ? `Nothing to append to ${to}`
       : `Appended ${formatCount(this.#count - present, "change")} to ${to}, ` +
-        (present === 0 ? "" : `${present} more were already there, `) +
+        (present === 0 ? "" : `${formatCount(present, "change")} already there, `) +
         `${formatBytes(this.#bytes)}, durable; next offset ${last.nextOffset}`;
     const facts = {
       ...this.#facts(),

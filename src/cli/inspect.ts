@@ -49,7 +49,7 @@ async function run(context: CommandContext): Promise<number> {
     await file.close();
   }
   throw new TidemarkError(
-    "unsupported-format",
+    "invalid-request",
     `Cannot inspect ${path}: it begins neither like a change file nor like a small fact`,
     { details: { path } },
   );

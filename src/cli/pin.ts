@@ -23,9 +23,12 @@ async function run(context: CommandContext): Promise<number> {
   const { options, positionals, report } = context;
   const job = options.required("job");
   const uuid = parseUuid("UUID", positionals[0]);
-  const reason = options.text("reason") ?? "pinned";
+  const reason = options.text("reason");
   await using target = await openTarget(context, "own");
   await target.pin(uuid, reason);
-  await report.result(`Pinned checkpoint ${uuid} of job ${job}: ${reason}`, { job, uuid, reason });
+  await report.result(
+    `Pinned checkpoint ${uuid} of job ${job}${reason === undefined ? "" : `: ${reason}`}`,
+    { job, uuid, reason: reason ?? "pinned" },
+  );
   return EXIT_OK;
 }

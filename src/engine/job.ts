@@ -385,7 +385,8 @@ export class OwnedJob implements Job {
 
   usage(): Promise<JobUsage> {
     const { newest } = this.#checkpointer;
-    const measure = () => measureUsage(this.#options.place, newest, this.#run.keysInUse());
+    const measure = () =>
+      measureUsage(this.#options.place, newest, { inUse: this.#run.keysInUse() });
     return this.#collection.holding(newest, measure);
   }
 

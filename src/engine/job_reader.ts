@@ -116,7 +116,8 @@ export class StoredJobReader implements JobReader {
     const { lease } = await this.#lease("tail");
     try {
       const { files } = await this.#readTail();
-      return await measureUsage(this.#place, await this.#newest(), files.map(({ key }) => key));
+      const inUse = files.map(({ key }) => key);
+      return await measureUsage(this.#place, await this.#newest(), { inUse, lease: lease?.key });
     } finally {
       await lease?.close();
     }

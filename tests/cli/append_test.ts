@@ -95,7 +95,7 @@ describe("append", () => {
   test("at an offset is taken once", () =>
     withStore(async (store) => {
       const args = ["append", "--store", store, ...TO_W, "--offset", "3"];
-      const said = [/Appended 2 changes/, /Appended 0 changes to j\/w, 2 more were already there/];
+      const said = [/Appended 2 changes/, /Appended 0 changes to j\/w, 2 changes already there/];
       for (const text of said) {
         const { code, stdout, stderr } = await run(args, { stdin: "four\nfive\n" });
         assert.equal(code, 0, stderr);

@@ -273,6 +273,7 @@ describe("inspect", () => {
       const { code, stderr } = await run(["inspect", path]);
       assert.equal(code, 2);
       assert.match(stderr, /begins neither like a change file nor like a small fact/);
+      assert.match(stderr, /code: invalid-request/);
       await writeFile(path, "");
       assert.equal((await run(["inspect", path])).code, 2);
     }));

@@ -182,6 +182,8 @@ describe("pin and unpin", () => {
       const pinned = await of("pin", first.toUpperCase(), "--reason", "before the upgrade");
       assert.equal(pinned.stdout, `Pinned checkpoint ${first} of job j: before the upgrade\n`);
       assert.equal((await of("pin", second, "--json")).json.reason, "pinned");
+      const plain = await of("pin", second);
+      assert.equal(plain.stdout, `Pinned checkpoint ${second} of job j\n`);
       assert.match((await of("ls")).stdout, new RegExp(`\n${first} .* pinned\n`));
       assert.match((await of("show", "--at", first)).stdout, / pinned +before the upgrade\n/);
       await of("gc", "--yes", "--now");

@@ -24,9 +24,9 @@ export type LeaseTarget = Pick<LeaseBody, "checkpoint" | "isTail">;
 
 /** A lease that is held, and renewed until it is closed. */
 export class Lease {
+  readonly key: string;
   readonly #place: JobPlace;
   readonly #ports: Ports;
-  readonly #key: string;
   readonly #bytes: Uint8Array;
   #renewedMs: number;
   #timer: Timer | undefined;
@@ -42,7 +42,7 @@ export class Lease {
   ) {
     this.#place = place;
     this.#ports = ports;
-    this.#key = key;
+    this.key = key;
     this.#bytes = bytes;
     this.#renewedMs = takenMs;
     this.#scheduleRenewal();
@@ -83,10 +83,10 @@ export class Lease {
     this.#timer?.cancel();
     await this.#renewal;
     try {
-      await this.#place.backend.delete(this.#key);
+      await this.#place.backend.delete(this.key);
     } catch (error) {
       // It ends by itself, and the owner deletes it then.
-      this.#ports.logger.log("warning", "Cannot delete a lease", { key: this.#key, error });
+      this.#ports.logger.log("warning", "Cannot delete a lease", { key: this.key, error });
     }
   }
 
@@ -103,10 +103,10 @@ export class Lease {
   async #renew(): Promise<void> {
     const begunMs = this.#clock.monotonicMs();
     try {
-      await this.#place.backend.put(this.#key, this.#bytes, { tag: TAG });
+      await this.#place.backend.put(this.key, this.#bytes, { tag: TAG });
       this.#renewedMs = begunMs;
     } catch (error) {
-      this.#ports.logger.log("warning", "Cannot renew a lease", { key: this.#key, error });
+      this.#ports.logger.log("warning", "Cannot renew a lease", { key: this.key, error });
     }
     if (!this.#isClosed) this.#scheduleRenewal();
   }

@@ -7,21 +7,29 @@ import { keysNeededBy } from "../format/manifest.ts";
 import type { CheckpointUsage, JobUsage, UsageOfKind } from "../types.ts";
 import { type JobPlace, readManifest } from "./catalog_read.ts";
 
+/** What is counted, and how. */
+export interface UsageOptions {
+  /** Keys that the tail needs. */
+  readonly inUse: Iterable<string>;
+  /** Key of the lease under which is counted, and which goes after that. @default none */
+  readonly lease?: string;
+}
+
 /**
  * Counts.
  *
- * @param inUse Keys that the tail needs.
  * @throws {TidemarkError} `corrupt`, `changes-lost`: a manifest can't be read.
  */
 export async function measureUsage(
   place: JobPlace,
   generation: GenerationBody,
-  inUse: Iterable<string>,
+  { inUse, lease }: UsageOptions,
 ): Promise<JobUsage> {
   const { backend, keys } = place;
   const sizes = new Map<string, number>();
   const kinds: Record<string, { bytes: number; objects: number }> = {};
   for await (const { key, size } of backend.list(keys.prefix)) {
+    if (key === lease) continue;
     sizes.set(key, size);
     const kind = kinds[key.slice(keys.prefix.length).split("/")[0]] ??= { bytes: 0, objects: 0 };
     kind.bytes += size;

@@ -56,8 +56,8 @@ describe("Job.usage", () => {
     await appendDurably(job, "w", "one");
     await job.checkpoint();
     const { store } = await openEngine(backend, { mode: "read" });
-    const { checkpoints } = await (await store.reader(JOB)).usage();
-    assert.deepEqual(checkpoints, (await job.usage()).checkpoints);
+    const reader = await store.reader(JOB);
+    assert.deepEqual(await reader.usage(), await job.usage());
   });
 });
 

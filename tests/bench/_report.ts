@@ -28,6 +28,30 @@ export function barsTable(results: readonly RuntimeResult[]): string {
   return formatTable([...rows.values()] satisfies BenchRow[]);
 }
 
+/** What stands in the middle of several runs: each bar, and each row's figures, by themselves. An odd number of runs. */
+export function medianResult(runs: readonly BenchResult[]): BenchResult {
+  const [{ title, rows, bars }] = runs;
+  return {
+    title,
+    rows: rows.map((_, i) => medianRow(runs.map((run) => run.rows[i]))),
+    // A whole bar, so that its `met` is that of what was measured.
+    bars: bars.map((_, i) => inTheMiddle(runs.map((run) => run.bars[i]), (bar) => bar.measured)),
+  };
+}
+
+function medianRow(rows: readonly BenchRow[]): BenchRow {
+  return Object.fromEntries(
+    Object.entries(rows[0]).map(([column, first]) => [
+      column,
+      typeof first === "string" ? first : inTheMiddle(rows, (row) => row[column] as number)[column],
+    ]),
+  );
+}
+
+function inTheMiddle<Item>(items: readonly Item[], of: (item: Item) => number): Item {
+  return [...items].sort((a, b) => of(a) - of(b))[items.length >> 1];
+}
+
 /** Puts a new text between the markers of a bench, and leaves all else. */
 export function replaceMarked(page: string, name: string, content: string): string {
   const open = `<!-- bench:${name} -->`;

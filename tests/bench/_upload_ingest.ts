@@ -1,35 +1,59 @@
 /** How fast changes become durable, beside compressing the same bytes and nothing else. @module */
+import { giveBack } from "../../src/engine/changelog/_chunk_memory.ts";
+import { ChangeSetBuilder } from "../../src/engine/changelog/change_set_builder.ts";
+import { ChangeFileEncoder } from "../../src/engine/format/change_file_encoder.ts";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
 import { DEFAULT_SETTINGS } from "../../src/engine/settings.ts";
-import type { Change } from "../../src/engine/types.ts";
+import type { Change, Writer } from "../../src/engine/types.ts";
+import type { AvailabilityProvider } from "../../src/engine/upload/upload_throttle.ts";
 import { Codec, compressBound, SLOP_BYTES } from "../../wasm/mod.ts";
-import { barAtLeast, barAtMost, type BenchBar, type BenchRow, median } from "./_bench.ts";
+import { barAtLeast, type BenchBar, type BenchRow, median, speedRatio } from "./_bench.ts";
 import { makeCorpus } from "./_corpora.ts";
-import { watchPeakMemory } from "./_peak_memory.ts";
 import { type BenchEngine, watchPauses, withEngine } from "./_upload_engine.ts";
 
-const MIB = 1024 * 1024;
 const KEY_GROUPS = 128;
-/** Memory besides what is in flight. */
-const OTHER_MIB_MAX = 128;
+const PLACE = { writer: "ingest", keyGroups: [0, KEY_GROUPS - 1], epoch: 1 } as const;
+/** Of a change file that is never written. */
+const HEADER = {
+  store: "019ad2b4-0000-7000-8000-000000000001",
+  uuid: "019ad2b4-0000-7000-8000-000000000002",
+  job: "bench",
+  log: "main",
+  epoch: 1,
+  run: 1,
+  number: 1,
+  createdAtMs: 0,
+  predecessors: [],
+};
+
+/** Bytes of changes, small and large. */
+export const SIZES = [200, 4096] as const;
+/** What each should reach, of the speed of the codec alone. */
+const RATIOS = { 200: 0.6, 4096: 0.75 } as const;
+/** Bytes of change sets that {@link OneThread} encodes at once, as many as an upload takes by default. */
+const BATCH_BYTES = DEFAULT_SETTINGS.persistSizeThresholdBytes;
 
 /** How much to do. */
 export interface IngestSizes {
-  /** Bytes of data that there are; each round goes through them several times. */
+  /** Bytes of data that there are; they are gone through again and again. */
   readonly corpusBytes: number;
-  /** How often each round goes through them. */
+  /** Bytes that go through before the first slice, so that memory is full when it begins. */
+  readonly fillBytes: number;
+  /** How often each slice goes through them. */
   readonly turns: number;
-  readonly rounds: number;
+  /** Slices, of the engine and of what it is held against in turn. */
+  readonly slices: number;
 }
 
-/** What one size of changes gave. */
+/** What one size of changes gave, as medians over the slices. */
 interface Ingest {
-  readonly changeBytes: number;
-  /** MB/s of data, median. */
+  readonly changeBytes: (typeof SIZES)[number];
+  /** MB/s of data. */
   readonly own: number;
   readonly codec: number;
+  /** Of the speed of the codec alone. */
   readonly ratio: number;
-  readonly peakMib: number;
+  readonly ratioOfOneThread: number;
   readonly pauseMsMax: number;
 }
 
@@ -38,60 +62,67 @@ export async function measureIngest(
   sizes: IngestSizes,
 ): Promise<{ rows: BenchRow[]; bars: BenchBar[] }> {
   const corpus = makeCorpus("json", sizes.corpusBytes);
-  const small = await ingest(200, corpus, sizes);
-  const large = await ingest(4096, corpus, sizes);
-  const limitMib = DEFAULT_SETTINGS.inFlightBytesMax / MIB + OTHER_MIB_MAX;
-  return {
-    rows: [...rowsOf(small), ...rowsOf(large)],
-    bars: [
-      barAtLeast("ingest x codec alone, changes of 200 bytes", 0.6, small.ratio),
-      barAtLeast("ingest x codec alone, changes of 4 KiB", 0.75, large.ratio),
-      barAtMost(
-        "peak memory of ingest, MiB",
-        limitMib,
-        Math.max(small.peakMib, large.peakMib),
-      ),
-    ],
-  };
+  const found: Ingest[] = [];
+  for (const changeBytes of SIZES) found.push(await ingest(changeBytes, corpus, sizes));
+  return { rows: found.flatMap(rowsOf), bars: found.map(barOf) };
 }
 
-function rowsOf({ changeBytes, own, codec, peakMib, pauseMsMax }: Ingest): BenchRow[] {
+function rowsOf({ changeBytes, own, codec, ratioOfOneThread, pauseMsMax }: Ingest): BenchRow[] {
   const of = `changes of ${changeBytes} bytes`;
   return [
     { what: `ingest of ${of}, MB/s`, measured: own },
     { what: `codec alone, ${of}, MB/s`, measured: codec },
-    { what: `peak memory, ${of}, MiB`, measured: peakMib },
+    { what: `append and encode without a disk x codec alone, ${of}`, measured: ratioOfOneThread },
     { what: `longest pause of the event loop, ${of}, ms`, measured: pauseMsMax },
   ];
 }
 
-function ingest(changeBytes: number, corpus: Uint8Array, sizes: IngestSizes): Promise<Ingest> {
+function barOf({ changeBytes, ratio }: Ingest): BenchBar {
+  const name = changeBytes === 200 ? "200 bytes" : "4 KiB";
+  return barAtLeast(`ingest x codec alone, changes of ${name}`, RATIOS[changeBytes], ratio);
+}
+
+/** Memory stays full as it was when the first slice began: from then on as much becomes durable as is appended. */
+function ingest(
+  changeBytes: Ingest["changeBytes"],
+  corpus: Uint8Array,
+  { fillBytes, turns, slices }: IngestSizes,
+): Promise<Ingest> {
   const changes = cut(corpus, changeBytes);
   const alone = new CodecAlone(encodeChanges(changes).bytes);
+  const sliceBytes = changes.length * changeBytes * turns;
   return withEngine({}, async (engine) => {
-    await ingestAll(engine, changes, 1);
-    alone.run(1);
-    const memory = watchPeakMemory();
-    const { result, pauseMsMax } = await watchPauses(async () => {
-      const own: number[] = [];
-      const codec: number[] = [];
-      for (let round = 0; round < sizes.rounds; round++) {
-        if (round % 2 === 0) codec.push(timed(() => alone.run(sizes.turns)));
-        own.push(await timedAsync(() => ingestAll(engine, changes, sizes.turns)));
-        if (round % 2 !== 0) codec.push(timed(() => alone.run(sizes.turns)));
-      }
-      return { own, codec };
-    });
-    const peakMib = memory.end();
-    const { own, codec } = result;
-    const speed = (times: readonly number[]): number =>
-      changes.length * changeBytes * sizes.turns / 1000 / median(times);
-    const ratio = median(own.map((time, round) => codec[round] / time));
-    return { changeBytes, own: speed(own), codec: speed(codec), ratio, peakMib, pauseMsMax };
+    await appendAll(engine, changes, Math.ceil(fillBytes * turns / sliceBytes) + turns);
+    const times: Record<"own" | "codec" | "oneThread", number[]> = {
+      own: [],
+      codec: [],
+      oneThread: [],
+    };
+    let pauseMsMax = 0;
+    for (let slice = 0; slice < slices; slice++) {
+      const { result, pauseMsMax: pauseMs } = await watchPauses(() =>
+        timedAsync(() => appendAll(engine, changes, turns))
+      );
+      times.own.push(result);
+      pauseMsMax = Math.max(pauseMsMax, pauseMs);
+      times.codec.push(timed(() => alone.run(turns)));
+      times.oneThread.push(timed(() => appendAndEncode(changes, turns)));
+    }
+    await persistChecked(engine);
+    const speed = (all: readonly number[]): number => sliceBytes / 1000 / median(all);
+    return {
+      changeBytes,
+      own: speed(times.own),
+      codec: speed(times.codec),
+      ratio: speedRatio(times.own, times.codec),
+      ratioOfOneThread: speedRatio(times.oneThread, times.codec),
+      pauseMsMax,
+    };
   });
 }
 
-function cut(corpus: Uint8Array, changeBytes: number): Change[] {
+/** Data as changes of one size. */
+export function cut(corpus: Uint8Array, changeBytes: number): Change[] {
   const changes: Change[] = [];
   for (let at = 0; at + changeBytes <= corpus.length; at += changeBytes) {
     const keyGroup = changes.length % KEY_GROUPS;
@@ -100,24 +131,56 @@ function cut(corpus: Uint8Array, changeBytes: number): Change[] {
   return changes;
 }
 
-/** Appends everything `turns` times, as fast as memory allows, and waits until it is durable. */
-async function ingestAll(
-  { job, disk }: BenchEngine,
+/** Appends everything `turns` times, as fast as memory allows. */
+export async function appendAll(
+  { job }: BenchEngine,
   changes: readonly Change[],
   turns: number,
 ): Promise<void> {
   const writer = job.writer("ingest", { keyGroups: [0, KEY_GROUPS - 1] });
   const { availability } = job;
-  let mark = 0;
   for (let turn = 0; turn < turns; turn++) {
-    for (const { keyGroup, data } of changes) {
-      if (!availability.isAvailable()) await availability.whenAvailable();
-      writer.append(keyGroup, data);
+    for (let next = 0; next < changes.length;) {
+      next = appendWhileAvailable(writer, changes, { next, availability });
+      if (next < changes.length) await availability.whenAvailable();
     }
   }
-  mark = disk.mark();
-  await writer.persist();
+}
+
+/** Answers the first change that was not appended. */
+function appendWhileAvailable(
+  writer: Writer,
+  changes: readonly Change[],
+  { next, availability }: { next: number; availability: AvailabilityProvider },
+): number {
+  while (next < changes.length && availability.isAvailable()) {
+    const { keyGroup, data } = changes[next++];
+    writer.append(keyGroup, data);
+  }
+  return next;
+}
+
+async function persistChecked({ job, disk }: BenchEngine): Promise<void> {
+  const mark = disk.mark();
+  await job.writer("ingest").persist();
   disk.check(mark);
+}
+
+/** What one thread has to do at least for the same changes: to copy them in, and to make the bytes of a change file. */
+function appendAndEncode(changes: readonly Change[], turns: number): void {
+  const encoder = new ChangeFileEncoder(HEADER, DEFAULT_SETTINGS);
+  encoder.begin();
+  const builder = new ChangeSetBuilder(0);
+  let sequenceNumber = 0;
+  for (let turn = 0; turn < turns; turn++) {
+    for (const { keyGroup, data } of changes) {
+      builder.append(keyGroup, data);
+      if (builder.byteLength < BATCH_BYTES) continue;
+      const set = builder.build({ ...PLACE, sequenceNumber: sequenceNumber++ });
+      for (const _ of encoder.batch([set]));
+      giveBack(set.chunks);
+    }
+  }
 }
 
 /** Compresses bytes block by block, in the codec's memory. */

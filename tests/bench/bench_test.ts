@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { barAtLeast, type Bench } from "./_bench.ts";
-import { barsTable, replaceMarked } from "./_report.ts";
+import { barsTable, medianResult, replaceMarked } from "./_report.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const benches = readdirSync(HERE).filter((file) =>
@@ -33,6 +33,17 @@ test("barsTable puts the runtimes side by side and marks what is missed", () => 
   ]);
   assert.match(table, /bar +\| wanted +\| Deno +\| Bun/);
   assert.match(table, /compress +\| 1\.35 +\| 1\.50 +\| 1\.20 \(missed\)/);
+});
+
+test("medianResult takes each figure and each bar from the run in the middle", () => {
+  const run = (speed: number, ratio: number) => ({
+    title: "codec",
+    rows: [{ what: "compress", speed }],
+    bars: [barAtLeast("compress", 1.35, ratio)],
+  });
+  const { rows, bars } = medianResult([run(30, 1.5), run(10, 1.2), run(20, 1.1)]);
+  assert.deepEqual(rows, [{ what: "compress", speed: 20 }]);
+  assert.deepEqual([bars[0].measured, bars[0].met], [1.2, false]);
 });
 
 test("replaceMarked replaces what is between the markers", () => {

@@ -5,6 +5,7 @@
  *   npm run bench -- codec format                run them
  *   npm run bench -- codec --runtime deno,bun    on some runtimes
  *   npm run bench -- codec --check               say met or missed for each bar; exit 1 on a missed one
+ *   npm run bench -- codec --runs 3              the median of so many runs, an odd number
  *   npm run bench -- codec --write               also put the table into README.md
  *   npm run bench -- codec --smoke               tiny sizes, to see that it runs
  * @module
@@ -19,7 +20,7 @@ import { parseArgs } from "node:util";
 import { runMain } from "../../tools/_main.mjs";
 import { chosenRuntimes, type Runtime, RUNTIMES } from "../../tools/_runtimes.mjs";
 import { type BenchResult, formatResult } from "./_bench.ts";
-import { barsTable, replaceMarked, type RuntimeResult } from "./_report.ts";
+import { barsTable, medianResult, replaceMarked, type RuntimeResult } from "./_report.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -60,14 +61,30 @@ function runInstalled(command: readonly string[]): void {
   }
 }
 
-function runBench(name: string, runtime: Runtime, flags: Flags, folder: string): RuntimeResult {
+function runBench(name: string, runtime: Runtime, flags: Flags, folder: string): BenchResult {
   const { title, command } = runtime;
   const file = join(folder, `${name}_${title}.json`);
   const passed = Object.entries(flags).filter(([, isSet]) => isSet).map(([flag]) => flag);
   runInstalled([...command, join(HERE, "_child.ts"), name, file, ...passed]);
   const result: BenchResult = JSON.parse(readFileSync(file, "utf8"));
   console.log(`\n${formatResult({ ...result, title: `${result.title} (${title})` })}`);
-  return { runtime: title, result };
+  return result;
+}
+
+/** Runs a bench so many times, all runtimes in turn, and takes the median of each. */
+function runAll(
+  name: string,
+  runtimes: readonly Runtime[],
+  options: { readonly flags: Flags; readonly runs: number; readonly folder: string },
+): RuntimeResult[] {
+  const { flags, runs, folder } = options;
+  const results = Array.from(
+    { length: runs },
+    () => runtimes.map((runtime) => runBench(name, runtime, flags, folder)),
+  );
+  return runtimes.map(({ title }, i) => (
+    { runtime: title, result: medianResult(results.map((run) => run[i])) }
+  ));
 }
 
 function machine(): string {
@@ -75,11 +92,13 @@ function machine(): string {
   return `${all[0].model.trim()}, ${all.length} cores`;
 }
 
-function writeToReadme(name: string, results: readonly RuntimeResult[]): void {
+function writeToReadme(name: string, results: readonly RuntimeResult[], runs: number): void {
   const path = join(ROOT, "README.md");
-  const content = `${
-    barsTable(results)
-  }\n\nMeasured by \`npm run bench -- ${name} --write\` on: ${machine()}.`;
+  const content = `${barsTable(results)}\n\n${
+    runs === 1 ? "Measured" : `Median of ${runs} runs`
+  } by \`npm run bench -- ${name}${
+    runs === 1 ? "" : ` --runs ${runs}`
+  } --write\` on: ${machine()}.`;
   writeFileSync(path, replaceMarked(readFileSync(path, "utf8"), name, content));
   runInstalled(["deno", "fmt", "--quiet", path]);
 }
@@ -91,6 +110,7 @@ function main(): void {
       check: { type: "boolean", default: false },
       smoke: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
+      runs: { type: "string", default: "1" },
       runtime: { type: "string", default: [...RUNTIMES.keys()].join(",") },
     },
   });
@@ -100,17 +120,20 @@ function main(): void {
   }
   const names = chosenBenches(positionals);
   const runtimes = chosenRuntimes(values.runtime);
+  const flags = { check: values.check, smoke: values.smoke };
+  const runs = Number(values.runs);
+  if (!(runs % 2 === 1)) throw new RangeError(`Cannot take the median of ${values.runs} runs`);
   const folder = mkdtempSync(join(tmpdir(), "tidemark-bench-"));
   const missed: string[] = [];
   try {
     for (const name of names) {
-      const results = runtimes.map((runtime) => runBench(name, runtime, values, folder));
+      const results = runAll(name, runtimes, { flags, runs, folder });
       console.log(`\n${barsTable(results)}`);
       for (const { runtime, result } of results) {
         const bars = result.bars.filter((bar) => !bar.met);
         missed.push(...bars.map((bar) => `${name} on ${runtime}: ${bar.name}`));
       }
-      if (values.write) writeToReadme(name, results);
+      if (values.write) writeToReadme(name, results, runs);
     }
   } finally {
     rmSync(folder, { recursive: true });

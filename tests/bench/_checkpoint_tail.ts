@@ -23,8 +23,8 @@ const FILTER_MARGIN = 1.25;
 
 /** How much to do. */
 export interface TailSizes {
-  /** Bytes of changes in the tail. */
-  readonly changedBytes: number;
+  /** Bytes of changes in the tail where change sets are large, and where they are small. */
+  readonly changedBytes: readonly [number, number];
   /** Bytes of a change set where they are large, and where they are small. */
   readonly setBytes: readonly [number, number];
   readonly rounds: number;
@@ -32,17 +32,24 @@ export interface TailSizes {
 
 /** Measures. */
 export function measureTails(sizes: TailSizes): { rows: BenchRow[]; bars: BenchBar[] } {
-  const { changedBytes, setBytes: [large, small] } = sizes;
-  const usual = measureLayout({ changedBytes, setBytes: large, writers: 16 }, sizes.rounds);
-  const crowded = measureLayout({ changedBytes, setBytes: small, writers: 16 }, 1);
+  const { changedBytes, setBytes: [large, small], rounds } = sizes;
+  const layouts = [large, small].map((setBytes, i) => (
+    { changedBytes: changedBytes[i], setBytes, writers: 16 }
+  ));
+  const usual = measureLayout(layouts[0], rounds);
+  const crowded = measureLayout(layouts[1], 1);
   const { open, restore, filtered } = usual;
   return {
     rows: [
-      ...rowsOf(usual, `sets of ${large} bytes`),
-      ...rowsOf(crowded, `sets of ${small} bytes`),
+      ...rowsOf(usual, layouts[0]),
+      ...rowsOf(crowded, layouts[1]),
     ],
     bars: [
-      barAtMost("open of a tail of 1 GiB, s", OPEN_SECONDS_MAX, open.seconds),
+      barAtMost(
+        "open of a job with 1 GiB of changes in its tail, s",
+        OPEN_SECONDS_MAX,
+        open.seconds,
+      ),
       barAtMost("peak memory of that process, MiB", MEMORY_MIB_MAX, open.peakMib),
       barAtLeast("restore, changes per second", CHANGES_PER_SECOND, restore.changesPerSecond),
       barAtMost("peak memory of a process that restores, MiB", MEMORY_MIB_MAX, restore.peakMib),
@@ -87,7 +94,7 @@ function measureLayout(layout: TailLayout, rounds: number): Measured {
   }
 }
 
-function rowsOf({ open, restore, filtered, one }: Measured, layout: string): BenchRow[] {
+function rowsOf({ open, restore, filtered, one }: Measured, layout: TailLayout): BenchRow[] {
   const tasks = {
     open,
     restore,
@@ -95,12 +102,16 @@ function rowsOf({ open, restore, filtered, one }: Measured, layout: string): Ben
     "restore, one change after another": one,
   };
   return Object.entries(tasks).map(([task, figures]) => ({
-    what: `${task}, ${layout}, s`,
+    what: `${task}, ${toMib(layout.changedBytes)} MiB in sets of ${layout.setBytes} bytes, s`,
     measured: figures.seconds,
     "s of CPU": figures.cpuSeconds,
     "million changes/s": figures.changesPerSecond / 1e6,
     "peak MiB": Math.round(figures.peakMib),
   }));
+}
+
+function toMib(bytes: number): number {
+  return bytes / 1024 / 1024;
 }
 
 /** Runs a task in a new process of this runtime. */

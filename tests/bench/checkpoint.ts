@@ -25,17 +25,17 @@ const FULL: Sizes = {
     rounds: 11,
   },
   collect: { files: [2500, 10_000], rounds: 5 },
-  tail: { changedBytes: 1024 * MIB, setBytes: [MIB, 4 * KIB], rounds: 5 },
+  tail: { changedBytes: [1024 * MIB, 1024 * MIB], setBytes: [MIB, 4 * KIB], rounds: 5 },
 };
 const CHECK: Sizes = {
-  commit: { ...FULL.commit, rounds: 7 },
-  collect: { ...FULL.collect, rounds: 3 },
-  tail: { ...FULL.tail, rounds: 3 },
+  commit: { ...FULL.commit, rounds: 5 },
+  collect: { ...FULL.collect, rounds: 2 },
+  tail: { ...FULL.tail, changedBytes: [1024 * MIB, 128 * MIB], rounds: 2 },
 };
 const SMOKE: Sizes = {
   commit: { checkpoints: [1, 2], files: [1, 2], changedBytes: 1000, writers: 2, rounds: 1 },
   collect: { files: [1, 2], rounds: 1 },
-  tail: { changedBytes: 64 * KIB, setBytes: [4 * KIB, KIB], rounds: 1 },
+  tail: { changedBytes: [64 * KIB, 64 * KIB], setBytes: [4 * KIB, KIB], rounds: 1 },
 };
 
 /** Runs the bench on this runtime; some two minutes within a check. */

@@ -44,6 +44,7 @@ describe("a writer of a job", () => {
       "offset-mismatch",
     );
     await job.writer("w").appendAt(0, changesOf("a"), { run: job.run });
+    assert.deepEqual((await job.writers()).map(({ nextOffset }) => nextOffset), [1]);
     await rejectsWith(
       job.writer("w").appendAt(5, changesOf("a"), { run: job.run }),
       "offset-mismatch",

@@ -11,7 +11,6 @@ import { UnownedLog } from "./_unowned_log.ts";
 import { ChangeFileLog, type ChangeFileSettings } from "./change_file_log.ts";
 import { DuplicatingStateChangeFsUploader } from "./duplicating_uploader.ts";
 import { StateChangeFsUploader } from "./fs_uploader.ts";
-import { LocalDisk } from "./local_disk.ts";
 import { LocalMirror } from "./local_mirror.ts";
 import type { TaskChangelogRegistry } from "./task_changelog_registry.ts";
 import { UploadMetrics } from "./upload_metrics.ts";
@@ -63,7 +62,7 @@ export interface UploadOwner {
  * ```
  */
 export interface LocalRecoveryConfig {
-  /** A place near by. Nothing is synced there, and it may be lost; one that hangs is left alone. */
+  /** A place near by. Nothing is synced there, it may be lost, and one that hangs holds no upload up. */
   readonly backend: StorageBackend;
 }
 
@@ -141,7 +140,7 @@ export function uploaderFromConfig(
   const keys = new JobKeys(jobId);
   const metrics = new UploadMetrics(components.metrics, jobId);
   const local = localRecovery && new LocalMirror(
-    { clock, logger, metrics, backend: new LocalDisk(localRecovery.backend, clock) },
+    { clock, logger, metrics, backend: localRecovery.backend },
   );
   const log = new ChangeFileLog({
     backend,

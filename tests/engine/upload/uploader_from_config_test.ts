@@ -12,6 +12,7 @@ import { FaultyBackend } from "../../doubles/faulty_backend.ts";
 import {
   appendDurably,
   changeFiles,
+  hasSettled,
   imageOf,
   JOB,
   newMemory,
@@ -135,7 +136,12 @@ describe("uploaderFromConfig", () => {
     const { upload, uploader, objects } = newUploader({ localRecovery: { backend: local } });
     const { key, localKey } = await upload(0);
     assert.equal(localKey, key);
-    await uploader.close();
+    const held = local.hold({ kind: "closeAppender" });
+    const closing = uploader.close();
+    await held.reached;
+    assert.equal(await hasSettled(closing), false);
+    held.release();
+    await closing;
     assert.deepEqual(await local.get(key), await objects.get(key));
     assert.equal((await readFiles(local))[0].end.kind, "end-frame");
   });

@@ -1,16 +1,5 @@
 /** Why a job, or a run of it, takes nothing any more. @module */
-import { hasCode, TidemarkError } from "./errors.ts";
-
-/** What is missing may be another owner's doing: that says more. @param checkOwner Throws why the job is ours no more. */
-export function explainMissing(error: unknown, checkOwner: () => void): unknown {
-  if (!hasCode(error, "changes-lost") && !hasCode(error, "object-not-found")) return error;
-  try {
-    checkOwner();
-  } catch (reason) {
-    return reason;
-  }
-  return error;
-}
+import { TidemarkError } from "./errors.ts";
 
 /** The job was closed. */
 export function jobIsClosed(job: string): TidemarkError {

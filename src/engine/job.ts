@@ -3,7 +3,7 @@
  * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
  * @module
  */
-import { explainMissing, jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
+import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
 import { offsetsOf } from "./changelog/offset_ranges.ts";
 import { JobChangelogReader } from "./changelog/reader.ts";
 import { ChangelogRestore } from "./changelog/restore_stream.ts";
@@ -319,19 +319,12 @@ export class OwnedJob implements Job {
 
   /** Finds what is to be read, and keeps it until it is released. */
   async #openSource(at: At): Promise<RestoreSource> {
-    const explain = (error: unknown) =>
-      Promise.resolve(explainMissing(error, () => this.#run.checkOwner()));
-    if (at === "tail") return this.#collection.hold({ ...this.#tailSource(), explain });
+    if (at === "tail") return this.#collection.hold(this.#tailSource());
     const entry = findCheckpoint(this.#checkpointer.newest, at);
-    const letGo = this.#collection.holdCheckpoint(entry.uuid);
-    try {
+    return await this.#collection.holdCheckpoint(entry.uuid, async () => {
       const manifest = await this.#checkpointer.readManifest(entry);
-      const source = sourceOfCheckpoint(this.#options.place, manifest);
-      return this.#collection.hold({ ...source, explain }, letGo);
-    } catch (error) {
-      letGo();
-      throw await explain(error);
-    }
+      return sourceOfCheckpoint(this.#options.place, manifest);
+    });
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
@@ -393,7 +386,12 @@ export class OwnedJob implements Job {
   verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     const { newest } = this.#checkpointer;
     const tail = this.#collection.hold(this.#tailSource());
-    const verify = () => verifyJob(this.#options.place, newest, () => tail, options);
+    const verify = async () => {
+      const report = await verifyJob(this.#options.place, newest, () => tail, options);
+      // What is missing may have been let go by another owner.
+      if (!report.ok) this.#checkpointer.checkOwner();
+      return report;
+    };
     return this.#collection.holding(newest, verify).finally(tail.release);
   }
 

@@ -10,6 +10,7 @@ import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { GenerationBody } from "./format/generation.ts";
 import { explainKey } from "./checkpoint/explain.ts";
 import { readLeases } from "./checkpoint/lease.ts";
+import { hasCode } from "./errors.ts";
 import type { Ports } from "./port/ports.ts";
 import type { CollectionOptions, CollectionReport, ObjectExplanation } from "./types.ts";
 
@@ -113,7 +114,19 @@ export class JobCollection {
       for (const one of letGo) one();
       alsoLetGo?.();
     };
-    return { ...source, release };
+    const explain = (error: unknown) => Promise.resolve(this.#explain(error));
+    return { ...source, release, explain };
+  }
+
+  /** Keeps a checkpoint listed while what restores it is found, and until that has ended. */
+  async holdCheckpoint(uuid: string, find: () => Promise<RestoreSource>): Promise<RestoreSource> {
+    const letGo = count(this.#checkpoints, uuid);
+    try {
+      return this.hold(await find(), letGo);
+    } catch (error) {
+      letGo();
+      throw this.#explain(error);
+    }
   }
 
   /** Keeps checkpoints, those of a generation for example, listed while an action looks at them. */
@@ -121,17 +134,25 @@ export class JobCollection {
     { checkpoints }: Pick<GenerationBody, "checkpoints">,
     action: () => Promise<Result>,
   ): Promise<Result> {
-    const letGo = checkpoints.map(({ uuid }) => this.holdCheckpoint(uuid));
+    const letGo = checkpoints.map(({ uuid }) => count(this.#checkpoints, uuid));
     try {
       return await action();
+    } catch (error) {
+      throw this.#explain(error);
     } finally {
       for (const one of letGo) one();
     }
   }
 
-  /** Keeps a checkpoint listed; the answer lets it go. */
-  holdCheckpoint(uuid: string): () => void {
-    return count(this.#checkpoints, uuid);
+  /** What is missing may be another owner's doing: that says more. */
+  #explain(error: unknown): unknown {
+    if (!hasCode(error, "changes-lost") && !hasCode(error, "object-not-found")) return error;
+    try {
+      this.#checkpointer.checkOwner();
+    } catch (reason) {
+      return reason;
+    }
+    return error;
   }
 }
 

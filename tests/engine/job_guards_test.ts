@@ -180,6 +180,25 @@ describe("a restore in an owner that was overtaken", () => {
     });
   }
 
+  const looks: Readonly<Record<string, (job: Job, uuid: string) => Promise<unknown>>> = {
+    "a verify": (job) => job.verify(),
+    "a count of the usage": (job) => job.usage(),
+    "a show of details": (job, uuid) => job.checkpointDetails(uuid),
+  };
+  for (const [what, look] of Object.entries(looks)) {
+    test(`says so to ${what}, too`, async () => {
+      const objects = newMemory();
+      const { job } = await openJobOn(objects);
+      await job.setRetention({ minCount: 1 });
+      await appendDurably(job, "w", "a");
+      const { uuid } = await job.checkpoint();
+      const { job: young } = await openJobOn(objects, {}, { takeOver: true });
+      await young.checkpoint();
+      assert.deepEqual((await young.collect(AT_ONCE)).removed, [uuid]);
+      await rejectsWith(look(job, uuid), "fenced");
+    });
+  }
+
   test("is told what is lost when it is the owner's still", async () => {
     const { job, backend } = await openJobOn();
     await appendDurably(job, "w", "a");

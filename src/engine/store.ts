@@ -169,9 +169,10 @@ export class OpenStore implements Store {
     const place = this.#placeWithLocal(id);
     const settings = this.#settings;
     const ports = this.#ports;
-    const local = this.#local && new LocalRecovery(
-      { ...ports, backend: this.#local, metrics: new UploadMetrics(ports.metrics, id) },
-      settings,
+    const disk = this.#local;
+    const local = disk && new LocalRecovery(
+      { ...ports, backend: disk, metrics: new UploadMetrics(ports.metrics, id) },
+      { ...settings, isLeft: () => disk.isLeft },
     );
     try {
       const opened = await openJob({ ...options, place, settings, ports, local });

@@ -98,8 +98,25 @@ describe("a local disk that hangs", () => {
       assert.equal((await persisting).isLocal, false);
       await passLimit(engine);
       assert.equal(ports.metrics.count(HANGS), 1);
-      await appendDurably(job, "w", "b");
-      assert.deepEqual(await restoreWriter(job, "w"), ["a", "b"]);
+      // What follows goes without a word, and the disk is not asked.
+      const [told, counted, calls] = [
+        ports.logger.records.length,
+        ports.metrics.count("tidemark_local_copy_failures_total"),
+        local.log.length,
+      ];
+      for (const text of ["b", "c"]) {
+        await appendDurably(job, "w", text);
+        const writer = job.writer("w");
+        writer.truncate(writer.nextSequenceNumber());
+        await job.checkpoint();
+      }
+      await appendDurably(job, "w", "d");
+      assert.deepEqual(await restoreWriter(job, "w"), ["d"]);
+      const later = ports.logger.records.slice(told).filter(({ level }) => level !== "debug");
+      assert.deepEqual(later, []);
+      assert.equal(ports.metrics.count("tidemark_local_copy_failures_total"), counted);
+      assert.equal(ports.metrics.count("tidemark_discard_failures_total"), 0);
+      assert.equal(local.log.length, calls);
       await engine.store.close();
       assert.equal(ports.clock.pendingCount, 0);
     });

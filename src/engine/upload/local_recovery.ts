@@ -24,7 +24,11 @@ export interface LocalRecoveryOptions {
   readonly discardConcurrencyMax: number;
   /** @default {} */
   readonly mirror?: LocalMirrorOptions;
+  /** Whether the place is left alone: nothing is begun or deleted there then, without a word. @default never */
+  readonly isLeft?: () => boolean;
 }
+
+const NO_COPY: FollowedFile = { end() {} };
 
 /** The local copies of one job, over all its epochs in this process. */
 export class LocalRecovery implements ChangeFileFollower {
@@ -32,11 +36,13 @@ export class LocalRecovery implements ChangeFileFollower {
   readonly #registry: LocalChangelogRegistry;
   readonly #deleter: BoundedDeleter;
   readonly #components: LocalRecoveryComponents;
+  readonly #isLeft: () => boolean;
   /** Counts checkpoints: the one in progress, or the next. */
   #checkpoint = 1;
 
   constructor(components: LocalRecoveryComponents, options: LocalRecoveryOptions) {
     this.#components = components;
+    this.#isLeft = options.isLeft ?? (() => false);
     this.#deleter = new BoundedDeleter(components, {
       concurrencyMax: options.discardConcurrencyMax,
     });
@@ -46,6 +52,7 @@ export class LocalRecovery implements ChangeFileFollower {
 
   /** A file begins: its copy begins too, for the next checkpoint. */
   begin(key: string): FollowedFile {
+    if (this.#isLeft()) return NO_COPY;
     this.#registry.register(key, this.#checkpoint);
     return this.mirror.begin(key);
   }
@@ -107,6 +114,6 @@ export class LocalRecovery implements ChangeFileFollower {
 
   #delete(keys: readonly string[]): void {
     for (const key of keys) this.mirror.forget(key);
-    this.#deleter.discard(keys);
+    if (!this.#isLeft()) this.#deleter.discard(keys);
   }
 }

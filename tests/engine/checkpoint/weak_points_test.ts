@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JobKeys } from "../../../src/engine/paths.ts";
+import { LimitedBackend } from "../../../src/engine/storage/limited_backend.ts";
+import { StoreRoom } from "../../../src/engine/storage/store_room.ts";
 import { TidemarkError } from "../../../src/engine/errors.ts";
 import type { Job } from "../../../src/engine/types.ts";
+import { FaultyBackend } from "../../doubles/faulty_backend.ts";
 import {
   append,
   appendDurably,
@@ -20,6 +23,7 @@ import {
   rejectsWith,
   restoreWriter,
   rewrite,
+  Surroundings,
   textOf,
 } from "../_engine.ts";
 import { AT_ONCE, checkContents, commit, uuidsOf } from "./_checkpoints.ts";
@@ -233,6 +237,29 @@ describe("what is published", () => {
     assert.deepEqual(listed.map(({ parent }) => parent), [undefined, first, one.uuid]);
     assert.equal(listed[0].pin, "kept");
     assert.equal(job.retention.minCount, 3);
+  });
+});
+
+describe("what is counted", () => {
+  test("row 21: is an object once when it is replaced, and as it was when that fails", async () => {
+    const backend = new FaultyBackend(newMemory());
+    const room = new StoreRoom(backend, new Surroundings(), { storeBytesMax: 100, jobBytesMax: 0 });
+    const limited = new LimitedBackend(backend, room);
+    await room.recount();
+    const hasJust = async (free: number) => {
+      await room.require("other", free);
+      await rejectsWith(room.require("other", free + 1), "storage-full");
+    };
+    await limited.put("k", new Uint8Array(60));
+    await hasJust(40);
+    await limited.put("k", new Uint8Array(30));
+    await hasJust(70);
+    backend.fail({ kind: "put" });
+    await rejectsWith(limited.put("k", new Uint8Array(5)), "storage-unavailable");
+    await hasJust(70);
+    backend.fail({ kind: "put", when: "after" });
+    await rejectsWith(limited.put("k", new Uint8Array(5)), "storage-unavailable");
+    await hasJust(95);
   });
 });
 

@@ -19,7 +19,7 @@ export interface ParsedArguments {
 /** Reads the arguments that follow a command's name. @throws {UsageError} */
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const known = { ...command.options, ...COMMON_OPTIONS };
-  const given = new Map<string, string | true>();
+  const given = new Map<string, string[]>();
   const positionals: string[] = [];
   for (const token of tokenizeArguments(args, known)) {
     if (token.kind === "positional") positionals.push(token.value);
@@ -34,7 +34,7 @@ function takeOption(
   command: Command,
   known: Readonly<Record<string, CommandOption>>,
   token: ArgumentToken & { kind: "option" },
-  given: Map<string, string | true>,
+  given: Map<string, string[]>,
 ): void {
   const { name, rawName, value } = token;
   const refuse = (reason: string): never => {
@@ -44,13 +44,14 @@ function takeOption(
     const meant = suggest(name, Object.keys(known));
     refuse(`${command.name} has no such option${meant ? `; did you mean --${meant}?` : ""}`);
   }
-  if (given.has(name)) refuse("it is given twice");
-  const { type, value: placeholder = "VALUE" } = known[name];
+  const { type, value: placeholder = "VALUE", isRepeatable = false } = known[name];
+  if (given.has(name) && !isRepeatable) refuse("it is given twice");
   if (type === "boolean" && value !== undefined) refuse("it takes no value");
   if (type === "string" && (value === undefined || value === "")) {
     refuse(`it needs a value: ${rawName} ${placeholder}`);
   }
-  given.set(name, type === "boolean" ? true : value ?? "");
+  const texts = type === "boolean" ? [] : [value ?? ""];
+  given.set(name, [...given.get(name) ?? [], ...texts]);
 }
 
 function checkWhole(
@@ -79,13 +80,12 @@ function checkWhole(
   }
 }
 
-function optionsOf(given: ReadonlyMap<string, string | true>): ParsedOptions {
-  const text = (name: string): string | undefined => {
-    const value = given.get(name);
-    return value === true ? undefined : value;
-  };
+function optionsOf(given: ReadonlyMap<string, readonly string[]>): ParsedOptions {
+  const texts = (name: string): readonly string[] => given.get(name) ?? [];
+  const text = (name: string): string | undefined => texts(name)[0];
   return {
     text,
+    texts,
     required(name) {
       const value = text(name);
       if (value === undefined) throw new RangeError(`Option ${name} is not declared as required`);

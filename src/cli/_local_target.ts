@@ -72,6 +72,7 @@ function readerOf(reader: JobReader): ReadTarget {
       });
       return Promise.resolve({ pieces: bytesOf(stream.slices()), trailer: stream.trailer });
     },
+    readState: (name, at) => reader.readState(name, { at }),
     checkpoints: () => reader.checkpoints(),
     writers: () => reader.writers(),
     checkpointDetails: (at) => reader.checkpointDetails(at),

@@ -110,6 +110,7 @@ function storeOf(client: TidemarkClient): ReadStore {
 function readerOf(client: TidemarkClient, job: string): ReadTarget {
   return {
     restore: (writer, wish) => client.restore(job, writer, wish),
+    readState: (name, at) => client.readState(job, name, at),
     checkpoints: () => client.checkpoints(job),
     writers: async () => (await client.job(job)).writers,
     checkpointDetails: (at) => client.checkpointDetails(job, at),

@@ -68,6 +68,8 @@ export interface Target extends AsyncDisposable {
 /** A job, here or elsewhere, to be read: beside whoever owns it. */
 export interface ReadTarget extends AsyncDisposable {
   restore(writer: string, wish: RestoreWish): Promise<TargetRestore>;
+  /** The content of a checkpoint's state; the iteration ends only when all of it was whole. */
+  readState(name: string, at: At): AsyncIterable<Uint8Array>;
   checkpoints(): Promise<CheckpointMetadata[]>;
   writers(): Promise<readonly WriterPosition[]>;
   checkpointDetails(at: At): Promise<CheckpointDetails>;

@@ -4,7 +4,9 @@
  */
 import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
 import { formatBytes } from "./_report.ts";
+import { UsageError } from "./_usage_error.ts";
 import { jsonOption, u64Option } from "./_values.ts";
+import type { StateSource } from "../engine/types.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 
@@ -18,6 +20,18 @@ export const CHECKPOINT: Command = {
     steps: { type: "string", value: "N", about: "steps that the pipeline has made" },
     "processed-records": { type: "string", value: "N", about: "records that it has processed" },
     metadata: { type: "string", value: "JSON", about: "JSON of the pipeline, at most 64 KiB" },
+    state: {
+      type: "string",
+      value: "NAME=FILE",
+      about: "a state that belongs to it, - for stdin; may be repeated",
+      isRepeatable: true,
+    },
+    "keep-state": {
+      type: "string",
+      value: "NAME",
+      about: "a state as in the newest checkpoint; may be repeated",
+      isRepeatable: true,
+    },
   },
   run,
 };
@@ -29,6 +43,7 @@ async function run(context: CommandContext): Promise<number> {
     steps: u64Option(options, "steps"),
     processedRecords: u64Option(options, "processed-records"),
     metadata: jsonOption(options, "metadata"),
+    states: await statesOf(context),
   };
   await using target = await openTarget(context, "own");
   const made = await target.checkpoint(wanted);
@@ -37,4 +52,23 @@ async function run(context: CommandContext): Promise<number> {
     formatBytes(made.size);
   await report.result(text, made);
   return EXIT_OK;
+}
+
+/** States by name; what can't be read is refused before anything is opened. */
+async function statesOf(
+  { io, options }: CommandContext,
+): Promise<Record<string, StateSource> | undefined> {
+  const states = new Map<string, StateSource>();
+  const add = (name: string, source: StateSource): void => {
+    if (states.has(name)) throw new UsageError(`Cannot use state ${name}: it is given twice`);
+    states.set(name, source);
+  };
+  for (const text of options.texts("state")) {
+    const [, name, path] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+    if (name === undefined) throw new UsageError(`Cannot use --state ${text}: wants NAME=FILE`);
+    if (path !== "-") await io.checkFile(path);
+    add(name, path === "-" ? io.readInput() : io.readFile(path));
+  }
+  for (const name of options.texts("keep-state")) add(name, { from: "latest" });
+  return states.size === 0 ? undefined : Object.fromEntries(states);
 }

@@ -31,6 +31,7 @@ import { SALVAGE } from "./salvage.ts";
 import { RETIRE } from "./retire.ts";
 import { SERVE } from "./serve.ts";
 import { SHOW } from "./show.ts";
+import { STATE } from "./state.ts";
 import { UNPIN } from "./unpin.ts";
 import { VERIFY } from "./verify.ts";
 
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   LS,
   SHOW,
   RESTORE,
+  STATE,
   RESUME,
   RETIRE,
   VERIFY,

@@ -15,6 +15,8 @@ export interface CommandOption {
   readonly value?: string;
   readonly about: string;
   readonly isRequired?: boolean;
+  /** Whether it may be given several times. */
+  readonly isRepeatable?: boolean;
 }
 
 /** What a command is given. */
@@ -33,6 +35,8 @@ export type OpenStore = (location: string, options: OpenStoreOptions) => Promise
 export interface ParsedOptions {
   /** The value of a string option. */
   text(name: string): string | undefined;
+  /** Every value of an option that may be given several times. */
+  texts(name: string): readonly string[];
   /** The value of a string option that is required. */
   required(name: string): string;
   /** Whether a boolean option was given. */

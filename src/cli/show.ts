@@ -14,7 +14,7 @@ import { EXIT_OK } from "./exit_codes.ts";
 /** The command. */
 export const SHOW: Command = {
   name: "show",
-  about: "Show a checkpoint with its writers, files and metadata",
+  about: "Show a checkpoint with its writers, files, states and metadata",
   options: {
     ...TARGET_OPTIONS,
     at: { type: "string", value: "AT", about: "latest (default), or a checkpoint's uuid" },
@@ -55,10 +55,16 @@ function describe(job: string, found: CheckpointDetails): string {
     keyGroups.join(" to "),
   ]);
   const files = found.files.map(({ key, length }) => [key, formatBytes(length)]);
+  const states = found.states.map(({ name, size, storedBytes }) => [
+    name,
+    formatBytes(size),
+    formatBytes(storedBytes),
+  ]);
   return [
     `Checkpoint ${found.uuid} of job ${job}\n${formatTable(told)}`,
     table(["WRITER", "NEXT OFFSET", "KEY GROUPS"], writers, "No writers"),
     table(["FILE", "NEEDED"], files, "No files"),
+    ...(states.length === 0 ? [] : [formatTable([["STATE", "SIZE", "STORED"], ...states])]),
   ].join("\n\n");
 }
 

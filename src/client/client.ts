@@ -5,7 +5,9 @@
  * Does not own: when to try again, what a rule means.
  * @module
  */
+import { Xxh64 } from "../../wasm/mod.ts";
 import { TidemarkError } from "../engine/errors.ts";
+import { formatHash } from "../engine/format/hash_text.ts";
 import type {
   AppendResult,
   At,
@@ -22,6 +24,9 @@ import type {
   RetentionPolicy,
   SalvageOptions,
   SalvageReport,
+  StateContent,
+  StateMetadata,
+  StateSource,
   VerifyOptions,
   VerifyReport,
   WriterPosition,
@@ -33,6 +38,7 @@ import { readChangeStream, type RemoteRestore } from "./_change_stream.ts";
 export type { RemoteRestore } from "./_change_stream.ts";
 
 const CBOR_SEQUENCE = "application/cbor-seq";
+const BYTES = "application/octet-stream";
 
 /** A job as the sidecar describes it. */
 export interface JobDescription {
@@ -137,9 +143,48 @@ export class TidemarkClient {
     return await this.#json(path, request) as unknown as AppendResult;
   }
 
-  /** Makes a checkpoint. */
+  /**
+   * Writes a state object ahead of its checkpoint, which names it as `{ written: uuid }`.
+   *
+   * @param content The state, whole or piece by piece.
+   */
+  async writeState(job: string, name: string, content: StateContent): Promise<StateMetadata> {
+    const path = `${jobPath(job)}/states/${encodeURIComponent(name)}`;
+    const headers = { "content-type": BYTES };
+    const body = content instanceof Uint8Array ? content : streamOf(content);
+    const init = { method: "POST", headers, body, duplex: "half" } as RequestInit;
+    return await this.#json(path, init, "not-applied") as unknown as StateMetadata;
+  }
+
+  /**
+   * Reads a state of a checkpoint.
+   *
+   * @returns Its content. The iteration ends only when all of it came, as the sidecar said it would be.
+   */
+  async *readState(job: string, name: string, at: At): AsyncGenerator<Uint8Array> {
+    const path = `${checkpointPath(job, at)}/states/${encodeURIComponent(name)}`;
+    const answer = await this.#send(path, {});
+    const wanted = answer.headers.get("etag");
+    const hash = new Xxh64();
+    const reader = answer.body?.getReader();
+    try {
+      for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+        hash.update(part.value);
+        yield part.value;
+      }
+    } catch (cause) {
+      throw unreachable(this.url, `state ${name} of job ${job} was cut off`, "not-applied", cause);
+    } finally {
+      await reader?.cancel();
+    }
+    if (wanted === `"${formatHash(hash.digest())}"`) return;
+    throw unreachable(this.url, `state ${name} of job ${job} did not come whole`, "not-applied");
+  }
+
+  /** Makes a checkpoint; the states that are given with their content are written before. */
   async checkpoint(job: string, options: CheckpointOptions = {}): Promise<CheckpointMetadata> {
-    const { signal: _signal, ...body } = options;
+    const { signal: _signal, states: given, ...facts } = options;
+    const body = given === undefined ? facts : { ...facts, states: await this.#name(job, given) };
     return checkpointOf(await this.#call("POST", `${jobPath(job)}/checkpoints`, "unknown", body));
   }
 
@@ -251,6 +296,21 @@ export class TidemarkClient {
     return readChangeStream(answer.body, `writer ${writer} of job ${job}`);
   }
 
+  /** Names every state: one that is content is written for it. */
+  async #name(
+    job: string,
+    states: NonNullable<CheckpointOptions["states"]>,
+  ): Promise<Record<string, StateSource>> {
+    const named: Record<string, StateSource> = {};
+    for (const [name, source] of Object.entries(states)) {
+      const isContent = source instanceof Uint8Array || Symbol.asyncIterator in source;
+      named[name] = isContent
+        ? { written: (await this.writeState(job, name, source)).uuid }
+        : source;
+    }
+    return named;
+  }
+
   async #call(
     method: string,
     path: string,
@@ -295,6 +355,21 @@ export class TidemarkClient {
     if (!answer.ok) throw await errorOfAnswer(this.url, answer, lostOutcome);
     return answer;
   }
+}
+
+/** What comes piece by piece, as a request's body. */
+function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const piece = await iterator.next();
+      if (piece.done) controller.close();
+      else controller.enqueue(piece.value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  }, { highWaterMark: 0 });
 }
 
 function jobPath(job: string): string {

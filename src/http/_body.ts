@@ -68,6 +68,35 @@ export async function readBody(
   }
 }
 
+/**
+ * Reads a request's body piece by piece, as it comes.
+ *
+ * @throws {RequestError} 400 when it can't be read, or ends before its stated length
+ */
+export async function* streamBody(request: Request): AsyncGenerator<Uint8Array> {
+  const stated = statedLength(request);
+  if (request.body === null) return;
+  const reader = request.body.getReader();
+  let length = 0;
+  try {
+    for (;;) {
+      const part = await reader.read();
+      if (part.done) break;
+      length += part.value.length;
+      yield part.value;
+    }
+  } catch (error) {
+    throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
+  } finally {
+    reader.releaseLock();
+  }
+  if (stated === undefined || stated === length) return;
+  throw new RequestError(
+    400,
+    `Cannot read the request body: content-length says ${stated} bytes, got ${length}`,
+  );
+}
+
 class BodyCollector {
   readonly #bytesMax: number;
   readonly #budget: BodyBudget;

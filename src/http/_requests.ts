@@ -60,6 +60,10 @@ export const CHECKPOINT_BODY = v.strictObject({
   steps: v.optional(u64),
   processedRecords: v.optional(u64),
   metadata: v.optional(v.unknown()),
+  states: v.optional(v.record(
+    v.string(),
+    v.union([v.strictObject({ from: at }), v.strictObject({ written: uuid })]),
+  )),
 });
 /** `POST …/resume`. */
 export const RESUME_BODY = v.strictObject({

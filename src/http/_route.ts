@@ -2,7 +2,7 @@
 import type { Context } from "hono";
 import type * as v from "valibot";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
-import { type BodyBudget, type HeldBody, readBody } from "./_body.ts";
+import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
 import { check } from "./_requests.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 import { RequestError } from "./problem.ts";
@@ -103,6 +103,11 @@ export class RouteRequest {
   body(): Promise<HeldBody> {
     const { bodyBytesMax, bodyBudget } = this.services;
     return readBody(this.#context.req.raw, bodyBytesMax, bodyBudget);
+  }
+
+  /** The body piece by piece, of any length. */
+  stream(): AsyncGenerator<Uint8Array> {
+    return streamBody(this.#context.req.raw);
   }
 
   /** The JSON object in the body; an empty body is an empty object. */

@@ -1,5 +1,7 @@
-/** Media types of changes. @module */
+/** Media types of changes and states. @module */
 
+/** A state: bytes that mean something to the pipeline alone. */
+export const BYTES = "application/octet-stream";
 /** A CBOR sequence (RFC 8742) of `[keyGroup, bytes]`. */
 export const CBOR_SEQUENCE = "application/cbor-seq";
 /** A CBOR array of `[keyGroup, bytes]`. */

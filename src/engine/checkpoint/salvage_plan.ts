@@ -76,13 +76,20 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
   const { head } = choice;
   const { tailFrom, adopted, leavesOlderRuns } = chooseTail(evidence, choice, newest, keys);
   const problems: Problem[] = [];
-  const onLoss = (loss: TidemarkError) => void problems.push(problemOf(keys.changelogPrefix, loss));
+  let isTailWhole = true;
+  const onLoss = (loss: TidemarkError): void => {
+    isTailWhole = false;
+    // What is lost of a writer is named by its offsets.
+    if (typeof loss.details.key === "string") problems.push(problemOf(loss.details.key, loss));
+  };
   const tail = await scanTail({
     ...{ backend, keys, store, tailFrom, adopted, onLoss, signal },
     head: head?.manifest,
     doomed: evidence.base?.doomed ?? [],
   });
-  problems.push(...missingAdopted(evidence));
+  const lostAdopted = missingAdopted(evidence);
+  isTailWhole &&= lostAdopted.length === 0;
+  problems.push(...lostAdopted);
   const lost = {
     checkpoints: judged.lost,
     changes: lostChanges(tail, choice, newest),
@@ -98,10 +105,9 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
     choice,
     newest,
   });
-  const report = reportOf(place, evidence, { choice, entries, lost, notes, tail });
+  const report = reportOf(place, evidence, { choice, entries, lost, notes, tail, isTailWhole });
   const fingerprint = evidence.base?.fingerprint ??
     (head ?? judged.whole.at(-1))?.manifest.fingerprint ?? 0n;
-  const isTailWhole = problems.length === 0;
   return { report, evidence, tail, entries, head, newest, fingerprint, isTailWhole };
 }
 
@@ -221,15 +227,16 @@ function reportOf(
     readonly lost: SalvageReport["lost"];
     readonly notes: readonly string[];
     readonly tail: Tail;
+    readonly isTailWhole: boolean;
   },
 ): SalvageReport {
-  const { choice, entries, lost, notes, tail } = found;
+  const { choice, entries, lost, notes, tail, isTailWhole } = found;
   const head = choice.head?.manifest.uuid ?? null;
   const writers = [...tail.writers.values()].map(({ writer, nextOffset }) => (
     { writer, nextOffset }
   ));
-  const isNeeded = state !== "whole" || lost.checkpoints.length > 0 || lost.changes.length > 0 ||
-    lost.objects.length > 0;
+  const isNeeded = state !== "whole" || lost.checkpoints.length > 0 || lost.objects.length > 0 ||
+    !isTailWhole;
   const plan = {
     job: keys.job,
     isNeeded,

@@ -5,7 +5,7 @@
 import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
 import { formatBytes } from "./_report.ts";
 import { UsageError } from "./_usage_error.ts";
-import { jsonOption, u64Option } from "./_values.ts";
+import { jsonOption, parseUuid, u64Option } from "./_values.ts";
 import type { StateSource } from "../engine/types.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { EXIT_OK } from "./exit_codes.ts";
@@ -16,6 +16,7 @@ export const CHECKPOINT: Command = {
   about: "Make a checkpoint of where every writer stands",
   options: {
     ...OWN_OPTIONS,
+    uuid: { type: "string", value: "UUID", about: "its uuid; one that was used before is refused" },
     identifier: { type: "string", value: "NAME", about: "a name for people" },
     steps: { type: "string", value: "N", about: "steps that the pipeline has made" },
     "processed-records": { type: "string", value: "N", about: "records that it has processed" },
@@ -38,7 +39,9 @@ export const CHECKPOINT: Command = {
 
 async function run(context: CommandContext): Promise<number> {
   const { options, report } = context;
+  const uuid = options.text("uuid");
   const wanted = {
+    uuid: uuid === undefined ? undefined : parseUuid("--uuid", uuid),
     identifier: options.text("identifier"),
     steps: u64Option(options, "steps"),
     processedRecords: u64Option(options, "processed-records"),

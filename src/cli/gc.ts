@@ -43,6 +43,7 @@ async function run(context: CommandContext): Promise<number> {
   const wanted: CollectionOptions = {
     except: uuidListOption(options, "except"),
     quarantineMs: options.flag("now") ? 0 : undefined,
+    onProgress: ({ done, total }) => report.progress(() => `deleted ${done} of ${total} objects`),
   };
   const isLook = options.flag("dry-run") || explained !== undefined;
   if (!isLook) requireAssent(context, "gc", "--dry-run");

@@ -30,7 +30,11 @@ async function run(context: CommandContext): Promise<number> {
   await using store = await openReadStore(context);
   await using reader = await store.reader(job);
   report.progress(() => `verifying job ${job}`);
-  const found = await reader.verify({ level });
+  const found = await reader.verify({
+    level,
+    onProgress: ({ done, total }) =>
+      report.progress(() => `verifying job ${job}: ${done} of ${formatCount(total, "file")}`),
+  });
   const text = [...found.problems.map(describeProblem), describe(job, level, found)].join("\n");
   await report.result(text, { job, level, ...found });
   return found.ok ? EXIT_OK : EXIT_CODE_OF.corrupt;

@@ -183,7 +183,7 @@ export class TidemarkClient {
 
   /** Makes a checkpoint; the states that are given with their content are written before. */
   async checkpoint(job: string, options: CheckpointOptions = {}): Promise<CheckpointMetadata> {
-    const { signal: _signal, states: given, ...facts } = options;
+    const { signal: _signal, onProgress: _onProgress, states: given, ...facts } = options;
     const body = given === undefined ? facts : { ...facts, states: await this.#name(job, given) };
     return checkpointOf(await this.#call("POST", `${jobPath(job)}/checkpoints`, "unknown", body));
   }
@@ -213,9 +213,9 @@ export class TidemarkClient {
 
   /** Removes the checkpoints that retention lets go, and the objects that nothing needs. */
   async collect(job: string, options: CollectionOptions = {}): Promise<CollectionReport> {
-    const { except, ...others } = options;
-    const body = { ...others, ...(except === undefined ? {} : { except: [...except] }) };
-    const answer = await this.#call("POST", `${jobPath(job)}/gc`, "unknown", body);
+    const { except, dryRun, quarantineMs, signal } = options;
+    const body = { dryRun, quarantineMs, ...(except === undefined ? {} : { except: [...except] }) };
+    const answer = await this.#call("POST", `${jobPath(job)}/gc`, "unknown", body, signal);
     return answer as unknown as CollectionReport;
   }
 
@@ -250,7 +250,8 @@ export class TidemarkClient {
 
   /** Reads what the job needs and answers what is bad. */
   async verify(job: string, options: VerifyOptions = {}): Promise<VerifyReport> {
-    const { signal, ...body } = options;
+    const { signal, level } = options;
+    const body = { level };
     const path = `${jobPath(job)}/verify`;
     const answer = await this.#call("POST", path, "not-applied", body, signal);
     return answer as unknown as VerifyReport;

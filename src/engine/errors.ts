@@ -94,6 +94,7 @@ export type ErrorCode =
   | "run-required"
   | "too-many-checkpoints"
   | "checkpoint-in-use"
+  | "checkpoint-exists"
   | "plan-changed"
   | "fenced"
   | "backpressure"
@@ -137,6 +138,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "run-required": "conflict",
   "too-many-checkpoints": "conflict",
   "checkpoint-in-use": "conflict",
+  "checkpoint-exists": "conflict",
   "plan-changed": "conflict",
   "fenced": "fenced",
   "backpressure": "unavailable",

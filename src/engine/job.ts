@@ -12,6 +12,7 @@ import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
 import { orAborted } from "./checkpoint/or_aborted.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import type { Attempt } from "./checkpoint/checkpoint_attempts.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import {
@@ -36,6 +37,7 @@ import type { StoreSettings } from "./settings.ts";
 import type {
   At,
   ChangelogReader,
+  CheckpointAttempt,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -154,16 +156,33 @@ export class OwnedJob implements Job {
     run.checkUsable();
     const options = this.#checkpointer.checkOptions(given);
     const states = takeStates(given.states);
+    const attemptUuid = this.#commits.uuidOf(options);
     // Now, not when its turn comes: what the caller says of it is about what was appended before the call.
     const position = run.rollOver();
     const makeRoom = () => this.#collect({ quarantineMs: 0 });
-    const commit = { ...options, position, states, signal, makeRoom };
-    const committed = this.#exclusive(() => this.#commit(run, commit));
+    const { onProgress } = given;
+    const commit = { ...options, attemptUuid, position, states, onProgress, makeRoom };
+    const committed = this.#commits.attempts.make(
+      { uuid: attemptUuid, identifier: options.identifier, given: signal },
+      (attempt) => this.#exclusive(() => this.#commit(run, commit, attempt)),
+    );
     return await orAborted(this.#checkpointer.metrics.measure(committed), signal);
   }
 
-  async #commit(run: JobRun, options: CommitOptions): Promise<CheckpointMetadata> {
-    const { uuid } = await this.#asOwner(run, () => this.#commits.commit(run, options));
+  unpublishedCheckpoints(): CheckpointAttempt[] {
+    return this.#commits.attempts.list;
+  }
+
+  abortCheckpoint(uuid: string): boolean {
+    return this.#commits.attempts.abort(uuid);
+  }
+
+  async #commit(
+    run: JobRun,
+    options: CommitOptions,
+    attempt: Attempt,
+  ): Promise<CheckpointMetadata> {
+    const { uuid } = await this.#asOwner(run, () => this.#commits.commit(run, options, attempt));
     this.#collectInPassing();
     return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
   }
@@ -328,7 +347,7 @@ export class OwnedJob implements Job {
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
-    return this.#exclusive(() => this.#collect(options));
+    return orAborted(this.#exclusive(() => this.#collect(options)), options.signal);
   }
 
   explain(key: string, options: CollectionOptions = {}): Promise<ObjectExplanation> {

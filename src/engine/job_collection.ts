@@ -61,12 +61,15 @@ export class JobCollection {
     options: CollectionOptions,
     run: KeysInUse,
   ): Promise<CollectionReport> {
-    const { except = [], dryRun = false } = options;
+    const { except = [], dryRun = false, signal, onProgress } = options;
+    signal?.throwIfAborted();
     const quarantineMs = options.quarantineMs ?? (this.#isShort() ? 0 : QUARANTINE_MS);
     this.#collectedMs = this.#ports.clock.monotonicMs();
     return this.#collector.collect({
       except: new Set(except),
       isDryRun: dryRun,
+      signal,
+      onProgress,
       readHere: () => this.#checkpoints.keys(),
       beingMade: () => run.states.keysInUse(),
       quarantineMs,

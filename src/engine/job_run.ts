@@ -251,8 +251,14 @@ export class JobRun implements WriterContext {
   }
 
   /** Makes everything that was appended durable. */
-  async persistAll(): Promise<void> {
-    const durable = Promise.all([...this.#writers.values()].map((writer) => writer.makeDurable()));
+  async persistAll(onWriter?: (done: number, total: number) => void): Promise<void> {
+    const writers = [...this.#writers.values()];
+    let done = 0;
+    onWriter?.(done, writers.length);
+    const durable = Promise.all(writers.map(async (writer) => {
+      await writer.makeDurable();
+      onWriter?.(++done, writers.length);
+    }));
     // Everything is there: nothing else is worth a wait.
     this.scheduler.flush();
     await durable;

@@ -5,6 +5,7 @@
 export type { Change, EncodedChanges, KeyGroupRange } from "./types/change.ts";
 export type { At } from "./types/at.ts";
 export type {
+  CheckpointAttempt,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -23,6 +24,7 @@ export type { Job, JobOptions, JobReader } from "./types/job.ts";
 export type {
   OffsetRange,
   Problem,
+  Progress,
   RecoveryReport,
   VerifyOptions,
   VerifyReport,

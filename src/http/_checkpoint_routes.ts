@@ -4,6 +4,7 @@ import {
   check,
   CHECKPOINT_BODY,
   CHECKPOINT_PATH,
+  CHECKPOINTS_QUERY,
   NO_QUERY,
   PIN_BODY,
   UUID_PATH,
@@ -17,6 +18,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/jobs/:job/checkpoints", handle: listCheckpoints },
   { method: "GET", path: "/v1/jobs/:job/checkpoints/:uuid", handle: showCheckpoint },
   { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid", handle: deleteCheckpoint },
+  { method: "POST", path: "/v1/jobs/:job/checkpoints/:uuid/abort", handle: abort },
   { method: "PUT", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: pin },
   { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: unpin },
 ];
@@ -30,9 +32,11 @@ async function checkpoint(request: RouteRequest): Promise<Response> {
 }
 
 async function listCheckpoints(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
+  const { unpublished = false } = request.query(CHECKPOINTS_QUERY);
   const job = await request.job();
-  return jsonResponse({ checkpoints: await job.checkpoints() });
+  const checkpoints = await job.checkpoints();
+  if (!unpublished) return jsonResponse({ checkpoints });
+  return jsonResponse({ checkpoints, unpublished: job.unpublishedCheckpoints() });
 }
 
 async function showCheckpoint(request: RouteRequest): Promise<Response> {
@@ -46,6 +50,12 @@ async function deleteCheckpoint(request: RouteRequest): Promise<Response> {
   const uuid = uuidOf(request);
   const job = await request.job();
   return jsonResponse(await job.deleteCheckpoint(uuid));
+}
+
+async function abort(request: RouteRequest): Promise<Response> {
+  const uuid = uuidOf(request);
+  const job = await request.job();
+  return jsonResponse({ uuid, isAborted: job.abortCheckpoint(uuid) });
 }
 
 async function pin(request: RouteRequest): Promise<Response> {

@@ -14,6 +14,8 @@ const u64 = v.pipe(
   v.check((value) => value >= 0n && value <= U64_MAX, "wants 0 to 2^64 - 1"),
 );
 
+const NIL_UUID = "00000000-0000-0000-0000-000000000000";
+
 const at = v.pipe(
   v.string(),
   v.toLowerCase(),
@@ -25,6 +27,11 @@ const at = v.pipe(
 );
 
 const uuid = v.pipe(v.string(), v.toLowerCase(), v.regex(UUID, "wants a checkpoint's uuid"));
+
+const flag = v.pipe(
+  v.picklist(["true", "false"], "wants true or false"),
+  v.transform((text) => text === "true"),
+);
 
 const wholeNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
@@ -56,6 +63,7 @@ export const JOB_BODY = v.strictObject({
 });
 /** `POST …/checkpoints`. */
 export const CHECKPOINT_BODY = v.strictObject({
+  uuid: v.optional(v.pipe(uuid, v.notValue(NIL_UUID, "wants another uuid than the nil one"))),
   identifier: v.optional(v.string()),
   steps: v.optional(u64),
   processedRecords: v.optional(u64),
@@ -113,11 +121,10 @@ export const RESTORE_QUERY = v.strictObject({
   at: v.optional(at),
   from: v.optional(count),
   keyGroups: v.optional(keyGroups),
-  fallback: v.optional(v.pipe(
-    v.picklist(["true", "false"], "wants true or false"),
-    v.transform((text) => text === "true"),
-  )),
+  fallback: v.optional(flag),
 });
+/** Query of a list of checkpoints. */
+export const CHECKPOINTS_QUERY = v.strictObject({ unpublished: v.optional(flag) });
 /** A route that takes no query. */
 export const NO_QUERY = v.strictObject({});
 /** The checkpoint in a path. */

@@ -127,6 +127,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     nextStep:
       "Look at the reason: make a newer checkpoint, unpin it, or wait until its readers have ended",
   },
+  "checkpoint-exists": {
+    title: "A checkpoint of this uuid was begun or made before",
+    nextStep: "List the checkpoints: it may be the one that is wanted; else use another uuid",
+  },
   "fenced": {
     title: "A newer owner or a newer run took over",
     nextStep:

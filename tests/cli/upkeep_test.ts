@@ -116,6 +116,17 @@ describe("gc", () => {
     }));
 });
 
+describe("checkpoint", () => {
+  test("takes a uuid of the caller's, once", () =>
+    withCheckpoints(0, async ({ of }) => {
+      assert.equal((await of("checkpoint", "--uuid", NOBODY, "--json")).json.uuid, NOBODY);
+      const again = await of("checkpoint", "--uuid", NOBODY);
+      assert.deepEqual([again.code, again.stdout], [4, ""]);
+      assert.match(again.stderr, /code: checkpoint-exists/);
+      assert.equal((await of("checkpoint", "--uuid", "1")).code, 2);
+    }));
+});
+
 describe("delete", () => {
   test("shows what would go, then deletes one checkpoint", () =>
     withCheckpoints(3, async (job) => {

@@ -89,6 +89,34 @@ describe("POST …/writers/{writer}/retire", () => {
     }));
 });
 
+describe("a checkpoint of the caller's uuid", () => {
+  test("is made once, and what is not published is listed only when asked for", () =>
+    withJob(async (app) => {
+      const made = await app.ask("POST", CHECKPOINTS, { json: { uuid: NOBODY.toUpperCase() } });
+      assert.deepEqual([made.status, made.json.uuid], [201, NOBODY]);
+      const again = await app.ask("POST", CHECKPOINTS, { json: { uuid: NOBODY } });
+      assert.deepEqual([again.status, again.json.code], [409, "checkpoint-exists"]);
+      const nil = { uuid: "00000000-0000-0000-0000-000000000000" };
+      assert.equal((await app.ask("POST", CHECKPOINTS, { json: nil })).status, 400);
+      assert.equal("unpublished" in (await app.ask("GET", CHECKPOINTS)).json, false);
+      const all = await app.ask("GET", `${CHECKPOINTS}?unpublished=true`);
+      assert.deepEqual([all.json.checkpoints.length, all.json.unpublished], [1, []]);
+      assert.equal((await app.ask("GET", `${CHECKPOINTS}?unpublished=yes`)).status, 400);
+    }));
+
+  test("can be given up until it is being published", async () => {
+    const seen: string[] = [];
+    const job = jobWith({ abortCheckpoint: (uuid) => seen.push(uuid) === 1 });
+    const store = storeWith(() => Promise.resolve(job));
+    const app = new TestApp(store, createApp(store));
+    for (const isAborted of [true, false]) {
+      const { json } = await app.ask("POST", `${CHECKPOINTS}/${NOBODY}/abort`);
+      assert.deepEqual(json, { uuid: NOBODY, isAborted });
+    }
+    assert.deepEqual(seen, [NOBODY, NOBODY]);
+  });
+});
+
 describe("DELETE …/checkpoints/{uuid}", () => {
   test("deletes a checkpoint, unless it is needed", () =>
     withJob(async (app) => {

@@ -1,9 +1,12 @@
 import { TidemarkError } from "../errors.ts";
 import { U64_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
 import type { CheckpointOptions } from "../types.ts";
+import { UUID } from "../uuid.ts";
+
+const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
 /** What a caller says of a checkpoint. */
-export type CheckpointNotes = Omit<CheckpointOptions, "states" | "signal">;
+export type CheckpointNotes = Omit<CheckpointOptions, "states" | "signal" | "onProgress">;
 
 /** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */
 export function checkU64(what: string, value: bigint): void {
@@ -21,14 +24,22 @@ export function checkU64(what: string, value: bigint): void {
  * @throws {TidemarkError} `invalid-request`
  */
 export function takeCheckpointOptions(
-  { identifier, steps, processedRecords, metadata = null }: CheckpointNotes,
+  { uuid, identifier, steps, processedRecords, metadata = null }: CheckpointNotes,
 ): CheckpointNotes {
+  if (uuid !== undefined) checkUuid(uuid);
   if (identifier !== undefined && typeof identifier !== "string") {
     throw new TypeError(`Cannot use ${String(identifier)} as identifier: wants a string`);
   }
   if (steps !== undefined) checkU64("steps", steps);
   if (processedRecords !== undefined) checkU64("processedRecords", processedRecords);
-  return { identifier, steps, processedRecords, metadata: takeMetadata(metadata) };
+  return { uuid, identifier, steps, processedRecords, metadata: takeMetadata(metadata) };
+}
+
+function checkUuid(uuid: unknown): void {
+  if (typeof uuid === "string" && UUID.test(uuid) && uuid !== NIL_UUID) return;
+  throw new RangeError(
+    `Cannot make checkpoint ${String(uuid)}: wants a uuid in lower case, and not the nil one`,
+  );
 }
 
 function takeMetadata(metadata: unknown): unknown {

@@ -3,6 +3,7 @@
  * @module
  */
 import { TidemarkError } from "../errors.ts";
+import { FORMAT_VERSION } from "../limits.ts";
 import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import type { At, CheckpointDetails, CheckpointMetadata } from "../types.ts";
@@ -53,6 +54,9 @@ export function toDetails(generation: GenerationBody, manifest: ManifestBody): C
   return {
     ...listed,
     metadata: manifest.metadata,
+    engineVersion: manifest.engineVersion,
+    // Of another one nothing could be read.
+    formatVersion: FORMAT_VERSION,
     writers: manifest.writers.map((
       { writer, keyGroups, nextOffset, sequenceNumber, isClosed },
     ) => ({ writer, keyGroups, nextOffset, sequenceNumber, ...(isClosed ? { isClosed } : {}) })),

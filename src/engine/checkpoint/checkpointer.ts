@@ -6,7 +6,7 @@
  */
 import { endToManifest } from "../changelog/writer_end.ts";
 import type { NeededFile, Tail, WriterEnd } from "../changelog/tail.ts";
-import { TidemarkError } from "../errors.ts";
+import { hasCode, TidemarkError } from "../errors.ts";
 import { encodeAdopted } from "../format/adopted.ts";
 import type { CheckpointFacts } from "../format/checkpoint_facts.ts";
 import {
@@ -262,7 +262,7 @@ export class Checkpointer {
    */
   checkOptions(given: CheckpointOptions): CheckpointNotes {
     const options = takeCheckpointOptions(given);
-    const facts = this.#facts(options);
+    const facts = this.#facts(options, newUuid(this.#ports));
     const size = Number.MAX_SAFE_INTEGER;
     const key = this.#place.keys.manifest(facts.uuid);
     checkEntrySize(entryOf(facts, size, { key, size, xxh64: formatHash(0n) }));
@@ -289,11 +289,10 @@ export class Checkpointer {
     options: CheckpointNotes,
     position: CheckpointPosition,
     needs: CheckpointNeeds,
+    firstUuid: string = newUuid(this.#ports),
   ): Promise<{ entry: CatalogEntry; manifest: ManifestBody }> {
-    const { manifest, bytes } = await this.#putNew(this.newest.epoch, () => {
-      const manifest = this.#manifest(this.#facts(options), options, position, needs);
-      return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
-    });
+    this.checkNew(firstUuid);
+    const { manifest, bytes } = await this.#writeManifest(options, position, needs, firstUuid);
     const entry = entryOfManifest(manifest, bytes);
     await this.#publishAdopted((newest) => ({
       ...newest!,
@@ -307,10 +306,37 @@ export class Checkpointer {
     return { entry, manifest };
   }
 
-  #facts(options: CheckpointNotes): CheckpointFacts {
+  /** A uuid that the caller gave is the only name; else another one is taken where it need not be on disk. */
+  async #writeManifest(
+    options: CheckpointNotes,
+    position: CheckpointPosition,
+    needs: CheckpointNeeds,
+    firstUuid: string,
+  ): Promise<{ manifest: ManifestBody; bytes: Uint8Array }> {
+    let uuid = firstUuid;
+    const make = () => {
+      const manifest = this.#manifest(this.#facts(options, uuid), options, position, needs);
+      uuid = newUuid(this.#ports);
+      return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
+    };
+    try {
+      const namesMax = options.uuid === undefined ? NAMES_MAX : 1;
+      return await this.#putNew(this.newest.epoch, make, namesMax);
+    } catch (error) {
+      throw hasCode(error, "object-exists") ? checkpointExists(firstUuid, error) : error;
+    }
+  }
+
+  /** @throws {TidemarkError} `checkpoint-exists`: the catalog lists a checkpoint of this uuid. */
+  checkNew(uuid: string): void {
+    const isListed = this.newest.checkpoints.some((entry) => entry.uuid === uuid);
+    if (isListed) throw checkpointExists(uuid);
+  }
+
+  #facts(options: CheckpointNotes, uuid: string): CheckpointFacts {
     const { epoch, run, fingerprint, head } = this.newest;
     return {
-      uuid: newUuid(this.#ports),
+      uuid,
       parent: head,
       fingerprint,
       identifier: options.identifier ?? null,
@@ -373,6 +399,7 @@ export class Checkpointer {
   async #putNew<Made extends { readonly key: string; readonly bytes: Uint8Array }>(
     epoch: number,
     make: () => Made,
+    namesMax: number = NAMES_MAX,
   ): Promise<Made> {
     const { backend, reserve } = this.#place;
     const tag = formatCount(epoch);
@@ -388,10 +415,19 @@ export class Checkpointer {
       } catch (error) {
         const isUnknown = error instanceof TidemarkError && error.outcome === "unknown";
         if (!isUnknown) throw error;
-        if (attempt === NAMES_MAX) throw notRelied(key, error);
+        if (attempt === namesMax) throw notRelied(key, error);
       }
     }
   }
+}
+
+/** The error of a checkpoint whose uuid was used before. */
+export function checkpointExists(uuid: string, cause?: unknown): TidemarkError {
+  return new TidemarkError(
+    "checkpoint-exists",
+    `Cannot make checkpoint ${uuid}: one of this uuid was begun or made before; list them, or use another uuid`,
+    { details: { uuid }, cause },
+  );
 }
 
 /** Nothing names the object, so that whoever wanted it for something has that not done. */

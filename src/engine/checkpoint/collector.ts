@@ -13,7 +13,7 @@ import type { Ports } from "../port/ports.ts";
 import { deleteAll } from "../storage/delete_all.ts";
 import { readOptional } from "../storage/derived.ts";
 import { UploadMetrics } from "../upload/upload_metrics.ts";
-import type { CollectedObject, CollectionReport, Problem } from "../types.ts";
+import type { CollectedObject, CollectionOptions, CollectionReport, Problem } from "../types.ts";
 import type { JobPlace } from "./catalog_read.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import { type HeldByReaders, readLeases } from "./lease.ts";
@@ -29,6 +29,8 @@ export interface CollectOptions {
   readonly abandonedAgeMsMax: number;
   /** Whether only to say what would be done. */
   readonly isDryRun: boolean;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: CollectionOptions["onProgress"];
   /** Uuids of the checkpoints that this process reads now. */
   readonly readHere: () => Iterable<string>;
   /** Keys of state objects that no checkpoint names yet, and that one may; asked after the listing. @default none */
@@ -99,7 +101,7 @@ export class Collector {
       await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
     }
     const deletable = await this.#withoutHeld(going, options.readHere);
-    const deleted = await this.#delete(deletable);
+    const deleted = await this.#delete(deletable, options);
     this.#forgetNeeds();
     if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
     await this.#place.room?.recount();
@@ -246,11 +248,14 @@ export class Collector {
 
   async #delete(
     going: readonly CollectedObject[],
+    { signal, onProgress }: Pick<CollectOptions, "signal" | "onProgress">,
   ): Promise<Pick<CollectionReport, "deletedBytes" | "problems">> {
     let waiting = going.length;
     const hideGauge = this.#metrics.observe({ discardQueueFiles: () => waiting });
     const check = (): void => {
+      signal?.throwIfAborted();
       this.#checkpointer.checkOwner();
+      onProgress?.({ phase: "delete", done: going.length - waiting, total: going.length });
       waiting -= 1;
     };
     try {

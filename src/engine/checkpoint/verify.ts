@@ -30,7 +30,7 @@ export async function verifyJob(
   place: JobPlace,
   generation: GenerationBody,
   findTail: () => TailNeeds | Promise<TailNeeds>,
-  { level = "full", signal }: VerifyOptions = {},
+  { level = "full", signal, onProgress }: VerifyOptions = {},
 ): Promise<VerifyReport> {
   const problems: Problem[] = [];
   const sources: RestoreSource[] = [];
@@ -48,17 +48,22 @@ export async function verifyJob(
   );
   const counts = { bytes: 0, changes: 0 };
   const isFull = level === "full";
+  const total = files.length + states.size;
+  let done = 0;
+  const oneDone = (): void => onProgress?.({ phase: "verify", done: ++done, total });
   for (const file of files) {
     await collect(problems, file.key, async () => {
       await verifyPresence(place, file);
       if (isFull) await verifyContent(place, file, counts, signal);
     });
+    oneDone();
   }
   for (const state of states.values()) {
     await collect(problems, state.key, async () => {
       await checkStatePresence(place.backend, state);
       if (isFull) await verifyState(place, state, counts, signal);
     });
+    oneDone();
   }
   for (const source of level === "full" ? sources : []) {
     const key = source.files.at(-1)?.key ?? place.keys.catalogPrefix;

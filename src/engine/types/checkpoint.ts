@@ -1,7 +1,7 @@
 /** Checkpoints, and where a pipeline starts again. @module */
 import type { At } from "./at.ts";
 import type { KeyGroupRange } from "./change.ts";
-import type { OffsetRange } from "./report.ts";
+import type { OffsetRange, Progress } from "./report.ts";
 import type { StateMetadata, StateSource } from "./state.ts";
 
 /**
@@ -50,6 +50,35 @@ export interface CheckpointMetadata {
 }
 
 /**
+ * A checkpoint that is not published: it is being made, or has failed.
+ *
+ * @example
+ * ```ts
+ * import { type CheckpointAttempt, openStore } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * const making = job.checkpoint();
+ * const [attempt]: CheckpointAttempt[] = job.unpublishedCheckpoints();
+ * console.assert(attempt.state === "preparing");
+ * await making;
+ * console.assert(job.unpublishedCheckpoints().length === 0);
+ * ```
+ */
+export interface CheckpointAttempt {
+  /** Its uuid. */
+  readonly uuid: string;
+  /** `preparing`, or `failed`: what it wrote goes with a collection. */
+  readonly state: "preparing" | "failed";
+  /** A name for people; undefined when none was given. */
+  readonly identifier?: string;
+  /** When it was asked for, by the owner's clock: milliseconds since 1970. */
+  readonly startedAtMs: number;
+  /** Why it failed, for people. */
+  readonly reason?: string;
+}
+
+/**
  * A checkpoint with what stands in its manifest.
  *
  * @example
@@ -67,6 +96,10 @@ export interface CheckpointMetadata {
 export interface CheckpointDetails extends CheckpointMetadata {
   /** JSON that the pipeline gave; null when it gave none. */
   readonly metadata: unknown;
+  /** Version of Tidemark that made it. */
+  readonly engineVersion: string;
+  /** Version of the format that it is stored in. */
+  readonly formatVersion: number;
   /** Where every writer stood: its changes below `nextOffset` belong to the checkpoint. */
   readonly writers: readonly {
     /** The writer's name. */
@@ -106,6 +139,11 @@ export interface CheckpointDetails extends CheckpointMetadata {
  * ```
  */
 export interface CheckpointOptions {
+  /**
+   * Its uuid, so that who lost the answer can look whether it was made. The nil uuid and one that was used before are
+   * refused. @default a new one of version 7
+   */
+  uuid?: string;
   /** A name for people; the catalog's entry takes 1 KiB in all. @default none */
   identifier?: string;
   /** Steps of the pipeline: 0 to 2^64 - 1. @default none */
@@ -120,8 +158,10 @@ export interface CheckpointOptions {
    * @default none
    */
   states?: Readonly<Record<string, StateSource>>;
-  /** Stops waiting, and the reading of states; without any to read the checkpoint may still be published. @default never */
+  /** Stops waiting, and gives the checkpoint up, unless it is being published by then. @default never */
   signal?: AbortSignal;
+  /** Told of every writer that is durable, and when it is published. @default nobody */
+  onProgress?: (progress: Progress) => void;
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Which checkpoints stay, and what is deleted. @module */
-import type { Problem } from "./report.ts";
+import type { Problem, Progress } from "./report.ts";
 
 /**
  * How many checkpoints of the line that ends in `head` stay. Pinned ones, and those that a collection excepts, come on
@@ -47,6 +47,10 @@ export interface CollectionOptions {
    * @default 600000, or 0 while room is short
    */
   readonly quarantineMs?: number;
+  /** Stops before the next delete; what is left goes with the next collection. @default never */
+  readonly signal?: AbortSignal;
+  /** Told before every delete. @default nobody */
+  readonly onProgress?: (progress: Progress) => void;
 }
 
 /**

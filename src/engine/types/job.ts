@@ -2,6 +2,7 @@
 import type { KeyGroupRange } from "./change.ts";
 import type { At } from "./at.ts";
 import type {
+  CheckpointAttempt,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
@@ -183,7 +184,8 @@ export interface Job extends JobReader {
    *
    * @param options Names, counts and metadata to keep with it. @default {}
    * @returns The checkpoint, once it is published: from then on it can be restored, and is `latest`.
-   * @throws {TidemarkError} `invalid-request` when metadata or identifier are too long; `too-many-checkpoints`;
+   * @throws {TidemarkError} `checkpoint-exists` when its uuid was used before; `aborted` when it was given up;
+   * `invalid-request` when metadata or identifier are too long; `too-many-checkpoints`;
    * `fenced`, `closed`; and what the storage answered: `storage-full`, `storage-unavailable`, `storage-denied`. With
    * outcome `unknown` it may have been published: list the checkpoints and look.
    * @throws {TidemarkError} Of states: `invalid-name`; `state-not-found`, `checkpoint-not-found`: one that is named is
@@ -212,6 +214,31 @@ export interface Job extends JobReader {
     content: StateContent,
     options?: { signal?: AbortSignal },
   ): Promise<StateMetadata>;
+  /**
+   * Lists the checkpoints that are not published: those that are being made, and the last that this owner failed to
+   * make. Seed: what is no part of `checkpoint_list` yet.
+   *
+   * @returns The attempts, oldest first.
+   */
+  unpublishedCheckpoints(): CheckpointAttempt[];
+  /**
+   * Gives up a checkpoint that is being made; whoever waits for it gets `aborted`. What it wrote goes with a collection.
+   *
+   * @param uuid The checkpoint, see {@link Job.unpublishedCheckpoints}.
+   * @returns Whether it was given up: not when it is being published by then, or there is none.
+   *
+   * @example
+   * ```ts
+   * import { openStore, TidemarkError } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * const job = await store.job("orders");
+   * const uuid = "019fd0a0-0000-7000-8000-000000000001";
+   * const making = job.checkpoint({ uuid }).then(() => "made", (error: TidemarkError) => error.code);
+   * console.assert(job.abortCheckpoint(uuid) && await making === "aborted");
+   * ```
+   */
+  abortCheckpoint(uuid: string): boolean;
   /**
    * Rewinds the job to where its pipeline starts again, and begins a new run. What was appended after that place is
    * no part of the job any more; appends in flight fail as `fenced`, outcome `unknown` (for `tail` they are waited

@@ -28,6 +28,33 @@ export interface Problem {
 }
 
 /**
+ * How far a long work is.
+ *
+ * @example
+ * ```ts
+ * import { openStore, type Progress } from "@tidemark/tidemark";
+ *
+ * await using store = await openStore("memory:");
+ * const job = await store.job("orders");
+ * job.writer("totals").append(0, new Uint8Array([1]));
+ * const seen: Progress[] = [];
+ * await job.checkpoint({ onProgress: (progress) => seen.push(progress) });
+ * console.assert(seen.map(({ phase }) => phase).join() === "persist,persist,publish");
+ * ```
+ */
+export interface Progress {
+  /**
+   * What is being done: of a checkpoint `persist` (writers), then `publish`; of a collection `delete` (objects); of a
+   * verification `verify` (files).
+   */
+  readonly phase: "persist" | "publish" | "delete" | "verify";
+  /** How many are done. */
+  readonly done: number;
+  /** How many there are. */
+  readonly total: number;
+}
+
+/**
  * Changes of one writer, by their offsets.
  *
  * @example
@@ -71,6 +98,8 @@ export interface VerifyOptions {
   readonly level?: "quick" | "full";
   /** Stops the reading. @default never */
   readonly signal?: AbortSignal;
+  /** Told of every file that was looked at. @default nobody */
+  readonly onProgress?: (progress: Progress) => void;
 }
 
 /**

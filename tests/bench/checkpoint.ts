@@ -18,8 +18,12 @@ interface Sizes {
 
 const FULL: Sizes = {
   commit: {
-    checkpoints: [10, 975],
-    files: [100, 10_000],
+    pasts: [
+      { checkpoints: 10, files: 100 },
+      { checkpoints: 975, files: 10_000 },
+      { checkpoints: 975, files: 100 },
+      { checkpoints: 10, files: 10_000 },
+    ],
     changedBytes: 10 * MIB,
     writers: 1000,
     rounds: 11,
@@ -28,12 +32,17 @@ const FULL: Sizes = {
   tail: { changedBytes: [1024 * MIB, 1024 * MIB], setBytes: [MIB, 4 * KIB], rounds: 5 },
 };
 const CHECK: Sizes = {
-  commit: { ...FULL.commit, rounds: 5 },
+  commit: { ...FULL.commit, pasts: FULL.commit.pasts.slice(0, 2), rounds: 11 },
   collect: { ...FULL.collect, rounds: 2 },
   tail: { ...FULL.tail, changedBytes: [1024 * MIB, 128 * MIB], rounds: 2 },
 };
 const SMOKE: Sizes = {
-  commit: { checkpoints: [1, 2], files: [1, 2], changedBytes: 1000, writers: 2, rounds: 1 },
+  commit: {
+    pasts: [{ checkpoints: 1, files: 1 }, { checkpoints: 2, files: 2 }],
+    changedBytes: 1000,
+    writers: 2,
+    rounds: 1,
+  },
   collect: { files: [1, 2], rounds: 1 },
   tail: { changedBytes: [64 * KIB, 64 * KIB], setBytes: [4 * KIB, KIB], rounds: 1 },
 };

@@ -34,6 +34,16 @@ describe("TidemarkClient", () => {
       assert.deepEqual([writers[0].writer, writers[0].nextOffset], ["w", 1]);
     }));
 
+  test("takes no state that is not what the sidecar said it is", async () => {
+    const client = clientOf(() => new Response("abc", { headers: { etag: '"0123456789abcdef"' } }));
+    const read = async () => {
+      for await (const piece of client.readState("j", "a", "latest")) assert.equal(piece.length, 3);
+    };
+    await assert.rejects(read, ({ code, message }: TidemarkError) => {
+      return code === "server-unreachable" && message.includes("did not come whole");
+    });
+  });
+
   test("says nothing of a checkpoint where a job starts from nothing", () =>
     withClient(async (client) => {
       await client.createJob("j");

@@ -255,6 +255,19 @@ const APPENDS: Record<string, Try> = {
     await rejectsWith(() => appender.sync(), "closed");
     assert.equal(textOf(await backend.get("log/f", { from: 3 })), "two");
   },
+  "the data of several appenders is synced, and then their names by the first": async (backend) => {
+    const [first, second] = [
+      await backend.createAppender("log/a"),
+      await backend.createAppender("log/b"),
+    ];
+    for (const appender of [first, second]) await appender.write(bytesOf(appender.key));
+    await (second.syncData?.() ?? second.sync());
+    await second.close();
+    await first.sync();
+    await first.close();
+    assert.equal(textOf(await backend.get("log/b")), "log/b");
+    await rejectsWith(() => second.syncData?.() ?? second.sync(), "closed");
+  },
   "an appender writes large pieces": async (backend) => {
     const appender = await backend.createAppender("log/large");
     const piece = new Uint8Array(700_001).fill(7);

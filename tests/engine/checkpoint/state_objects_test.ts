@@ -8,6 +8,7 @@ import {
   bytesOf,
   flip,
   GENERATION,
+  keysBelow,
   newMemory,
   openEngine,
   openJobOn,
@@ -60,6 +61,7 @@ describe("a state object that can't be written", () => {
     held.release();
     await made;
     assert.deepEqual(await job.checkpoints(), []);
+    assert.deepEqual(await keysBelow(backend, "jobs/orders/checkpoints/"), [], "a manifest");
     await job.collect(AT_ONCE);
     assert.deepEqual(await stateKeys(backend), []);
   });

@@ -149,6 +149,13 @@ describe("a state object", () => {
     }
   });
 
+  test("with a header that says something else is refused, though it names the same object", async () => {
+    const { index } = await readState(new MemorySource(SMALL.bytes));
+    const other = encodeState([text("x")], BLOCKS, { ...STATE_HEADER, name: "counts-1" });
+    const header = other.bytes.subarray(0, index.position);
+    await refuses(join([header, SMALL.bytes.subarray(index.position)]), "another name");
+  });
+
   test("whose index claims more than is there is refused before memory is taken", async () => {
     const { index } = await readState(new MemorySource(SMALL.bytes));
     const end = SMALL.bytes.lastIndexOf(0x51, SMALL.bytes.length - 25);

@@ -101,3 +101,34 @@ describe("GuardedAppender.beginSync", () => {
     assert.deepEqual(calls, ["sync", "close"]);
   });
 });
+
+describe("GuardedAppender.syncData", () => {
+  test("syncs the data alone, or all where the target can't tell them apart", async () => {
+    const target = new ManualTarget();
+    const appender = new GuardedAppender("key", target);
+    await appender.write(BYTES);
+    const synced = appender.syncData();
+    await turn();
+    target.early[0].resolve();
+    await synced;
+    const other = new GuardedAppender("other", {
+      write: () => target.write(),
+      sync: () => target.sync(),
+      close: () => target.close(),
+      closeAfter: () => {},
+    });
+    await other.syncData();
+    assert.deepEqual(target.calls, ["write", "begin sync", "sync"]);
+  });
+
+  test("takes no call after it failed", async () => {
+    const target = new ManualTarget();
+    const appender = new GuardedAppender("key", target);
+    const synced = appender.syncData();
+    await turn();
+    target.early[0].reject(new TidemarkError("storage-unavailable", "away"));
+    await rejectsWith(synced, "storage-unavailable");
+    await rejectsWith(appender.write(BYTES), "storage-unavailable");
+    await rejectsWith(appender.sync(), "storage-unavailable");
+  });
+});

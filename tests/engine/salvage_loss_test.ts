@@ -4,6 +4,7 @@ import type { MemoryBackend } from "../../src/engine/storage/memory_backend.ts";
 import {
   append,
   appendDurably,
+  bytesOf,
   changeFiles,
   flip,
   JOB,
@@ -14,6 +15,7 @@ import {
   rejectsWith,
   restore,
   rewrite,
+  textOf,
 } from "./_engine.ts";
 import { contents, KEYS, loseCatalog, planOn, reopened, salvageOn } from "./_salvage.ts";
 
@@ -171,6 +173,31 @@ describe("salvage of a job whose checkpoints are damaged", () => {
     assert.deepEqual(report.lost.changes, [{ writer: "w", from: 0, to: 6 }]);
     assert.ok(report.notes.some((note) => /fingerprint is not known/.test(note)));
     assert.deepEqual(await tailOf(objects), { v: ["x", "y"] });
+  });
+
+  test("brings back state objects, and leaves out a checkpoint of which one is bad", async () => {
+    const objects = newMemory();
+    const { job, store } = await openJobOn(objects);
+    const uuids: string[] = [];
+    for (const text of ["one", "two"]) {
+      uuids.push((await job.checkpoint({ states: { total: bytesOf(text) } })).uuid);
+    }
+    await store.close();
+    await loseCatalog(objects);
+    const newest = await keysBelow(objects, KEYS.statesPrefix);
+    const { states } = JSON.parse(
+      textOf(await objects.get(KEYS.manifest(uuids[1]))).split("\n")[1],
+    );
+    assert.ok(stored.includes(states[0].key));
+    await rewrite(objects, states[0].key, flip(200));
+    const report = await salvageOn(objects);
+    assert.deepEqual([report.head, report.lost.checkpoints[0].uuid], uuids);
+    assert.deepEqual(report.lost.objects.map(({ key }) => key), [states[0].key]);
+    await reopened(objects, async (job) => {
+      const pieces: string[] = [];
+      for await (const piece of job.readState("total")) pieces.push(textOf(piece));
+      assert.equal(pieces.join(""), "one");
+    });
   });
 
   test("names what a recovery took over, when that can't be read", async () => {

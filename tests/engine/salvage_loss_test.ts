@@ -184,11 +184,10 @@ describe("salvage of a job whose checkpoints are damaged", () => {
     }
     await store.close();
     await loseCatalog(objects);
-    const newest = await keysBelow(objects, KEYS.statesPrefix);
     const { states } = JSON.parse(
       textOf(await objects.get(KEYS.manifest(uuids[1]))).split("\n")[1],
     );
-    assert.ok(stored.includes(states[0].key));
+    assert.ok(states[0].key.startsWith(KEYS.statesPrefix));
     await rewrite(objects, states[0].key, flip(200));
     const report = await salvageOn(objects);
     assert.deepEqual([report.head, report.lost.checkpoints[0].uuid], uuids);
@@ -363,6 +362,20 @@ describe("salvage beside others", () => {
     const { store } = await openEngine(objects);
     assert.equal((await store.salvage(JOB, { accept: plan.id })).isDone, false);
     await appendDurably(job, "w", "c");
+  });
+
+  test("is refused when more is lost by the time that older owners are fenced", async () => {
+    const { objects, files } = await newBench();
+    await loseCatalog(objects);
+    const { store, backend } = await openEngine(objects);
+    const plan = await store.salvage(JOB);
+    const held = backend.hold({ kind: "putIfAbsent", key: /\/owners\// });
+    const salvaging = rejectsWith(store.salvage(JOB, { accept: plan.id }), "plan-changed");
+    await held.reached;
+    await objects.delete(files.at(-2)!);
+    held.release();
+    await salvaging;
+    assert.deepEqual(await keysBelow(objects, KEYS.catalogPrefix), []);
   });
 
   test("is refused when more is lost than was accepted", async () => {

@@ -109,6 +109,15 @@ describe("scanTail that goes on without what is lost", () => {
     assert.equal(wanted.tail.known.get("w"), 9);
   });
 
+  test("takes nothing of an older epoch behind what a newer one appended, and misses nothing of it", async () => {
+    const bench = new TailBench();
+    await bench.file({ batches: [[set(0, 0, ["a"])], [set(1, 1, ["B"])], [set(2, 2, ["C"])]] });
+    await bench.file({ epoch: 2, batches: [[set(1, 1, ["b"], { epoch: 2 })]] });
+    const { tail, losses } = await scanLossy(bench);
+    assert.deepEqual([losses, endsOf(tail)], [[], { w: [2, 2] }]);
+    assert.equal(tail.known.get("w"), 2);
+  });
+
   test("still drops a torn end without a word of loss", async () => {
     const bench = new TailBench();
     const file = await bench.file({ batches: [[set(0, 0, ["a"])], [set(1, 1, ["b"])]] });

@@ -33,7 +33,7 @@ const FULL: Sizes = {
 };
 const CHECK: Sizes = {
   commit: { ...FULL.commit, pasts: FULL.commit.pasts.slice(0, 2), rounds: 11 },
-  collect: { ...FULL.collect, rounds: 2 },
+  collect: { ...FULL.collect, rounds: 5 },
   tail: { ...FULL.tail, changedBytes: [1024 * MIB, 128 * MIB], rounds: 2 },
 };
 const SMOKE: Sizes = {

@@ -15,7 +15,7 @@ export const RESUME: Command = {
   options: {
     ...OWN_OPTIONS,
     at: { type: "string", value: "AT", about: "latest (default), tail, or a checkpoint's uuid" },
-    "accept-fingerprints": {
+    "accept-fingerprint": {
       type: "string",
       value: "N,N",
       about: "fingerprints that the checkpoint may have besides the job's",
@@ -29,7 +29,7 @@ export const RESUME: Command = {
 async function run(context: CommandContext): Promise<number> {
   const { options, report } = context;
   const at = atOption(options);
-  const acceptFingerprints = u64ListOption(options, "accept-fingerprints");
+  const acceptFingerprints = u64ListOption(options, "accept-fingerprint");
   await using target = await openTarget(context, "own");
   const result = await target.resume({
     at,

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
+import { openStore } from "../../src/runtime/open_store.ts";
 import { run, withFolder, withStore } from "./_run.ts";
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
@@ -69,6 +70,21 @@ describe("resume", () => {
       const latest = await run(["resume", ...where, "--json"]);
       assert.deepEqual([latest.json.run, latest.json.checkpoint.uuid], [3, uuid]);
       assert.equal(latest.json.writers[0].nextOffset, 3);
+    }));
+
+  test("takes a checkpoint of another fingerprint when that is accepted by name", () =>
+    withStore(async (store) => {
+      const uuid = await checkpoint(store);
+      {
+        await using opened = await openStore(store);
+        await opened.job("j", { fingerprint: 7n });
+      }
+      const resume = ["resume", "--store", store, "--job", "j", "--json"];
+      const refused = await run(resume);
+      assert.deepEqual([refused.code, refused.stdout], [4, ""]);
+      assert.match(refused.stderr, /fingerprint-mismatch/);
+      const accepted = await run([...resume, "--accept-fingerprint", "5,0"]);
+      assert.equal(accepted.json.checkpoint.uuid, uuid);
     }));
 });
 

@@ -319,11 +319,11 @@ export class Checkpointer {
       uuid = newUuid(this.#ports);
       return { key: manifest.key, bytes: encodeManifest(manifest), manifest };
     };
+    const isGiven = options.uuid !== undefined;
     try {
-      const namesMax = options.uuid === undefined ? NAMES_MAX : 1;
-      return await this.#putNew(this.newest.epoch, make, namesMax);
+      return await this.#putNew(this.newest.epoch, make, isGiven ? 1 : NAMES_MAX);
     } catch (error) {
-      throw hasCode(error, "object-exists") ? checkpointExists(firstUuid, error) : error;
+      throw isGiven && hasCode(error, "object-exists") ? checkpointExists(firstUuid, error) : error;
     }
   }
 

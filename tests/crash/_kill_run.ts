@@ -29,8 +29,6 @@ export interface KillOptions {
   readonly store: string;
   readonly seed: number;
   readonly kills: number;
-  /** Milliseconds after which there are no more, but for {@link KILLS_MIN}. @default as long as it takes */
-  readonly killingMsMax?: number;
 }
 
 /** Kills so many times, and checks after each. @throws what did not hold */
@@ -58,8 +56,6 @@ const LOAD_MS_MAX = 600;
 const SENT_MAX = { append: 100, large: 3, checkpoint: 2 };
 const RESUME_SHARE = 0.35;
 const MORE_KILLS_MAX = 50;
-/** Kills that there are in any case: as many as hit everything that is aimed at. */
-const KILLS_MIN = 10;
 
 class KillRun implements AsyncDisposable {
   readonly #options: KillOptions;
@@ -87,13 +83,7 @@ class KillRun implements AsyncDisposable {
 
   async run(): Promise<KillReport> {
     await this.#create();
-    const { kills, killingMsMax = Infinity } = this.#options;
-    const endMs = performance.now() + killingMsMax;
-    for (const kill of deckOfKills(kills, this.#random)) {
-      if (this.#report.aimed >= KILLS_MIN && performance.now() >= endMs) break;
-      this.#report.aimed++;
-      await this.#kill(kill);
-    }
+    for (const kill of deckOfKills(this.#options.kills, this.#random)) await this.#kill(kill);
     await this.#killMore();
     await this.#finish();
     return this.#report;
@@ -102,7 +92,7 @@ class KillRun implements AsyncDisposable {
   /** A kill can come too late; as long as too few have hit, there are more. */
   async #killMore(): Promise<void> {
     for (let more = 0; more < MORE_KILLS_MAX; more++) {
-      const [missed] = missedAims(this.#report);
+      const [missed] = missedAims(this.#report, this.#options.kills);
       if (missed === undefined) return;
       await this.#kill(missed.kill);
     }

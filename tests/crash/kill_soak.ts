@@ -29,6 +29,6 @@ for (let index = 0; index < stores; index++) {
     const cli = await prepare(THIS_RUNTIME, CLI, folder);
     const report = await runKills({ cli, store, seed, kills: KILLS_PER_STORE });
     console.log(describeReport(report));
-    checkReport(report);
+    checkReport(report, KILLS_PER_STORE);
   });
 }

@@ -8,8 +8,6 @@ import { CLI, prepare, THIS_RUNTIME, TIMEOUT_MS } from "./_process.ts";
 
 const KILLS = 50;
 const SEED_COUNT = 2 ** 31;
-/** A busy machine kills less often in this time. */
-const KILLING_MS_MAX = 120_000;
 
 test(`a sidecar on ${THIS_RUNTIME}, killed again and again, loses nothing acknowledged`, {
   timeout: TIMEOUT_MS,
@@ -19,10 +17,9 @@ test(`a sidecar on ${THIS_RUNTIME}, killed again and again, loses nothing acknow
     const store = join(folder, "store");
     try {
       const cli = await prepare(THIS_RUNTIME, CLI, folder);
-      const options = { cli, store, seed, kills: KILLS, killingMsMax: KILLING_MS_MAX };
-      const report = await runKills(options);
+      const report = await runKills({ cli, store, seed, kills: KILLS });
       console.log(`sidecar on ${THIS_RUNTIME}, seed ${seed}\n${describeReport(report)}`);
-      checkReport(report);
+      checkReport(report, KILLS);
     } catch (error) {
       const message = error instanceof Error ? error.message : error;
       throw new Error(`seed ${seed}: ${message}`, { cause: error });

@@ -107,6 +107,30 @@ describe("states of a checkpoint", () => {
     assert.deepEqual(await stateKeys(backend), []);
   });
 
+  test("are kept for a checkpoint whose uuid was another's, of which a collection was stopped", async () => {
+    const { job } = await openJobOn();
+    await job.setRetention({ minCount: 3 });
+    const going = [
+      await job.checkpoint({ states: { a: bytesOf("old") } }),
+      await job.checkpoint({ states: { a: bytesOf("older") } }),
+    ];
+    const [uuid] = going.map((made) => made.uuid).sort();
+    await job.checkpoint();
+    await job.collect(AT_ONCE);
+    await job.setRetention({ minCount: 1 });
+    const stop = new AbortController();
+    const stopped = job.collect({
+      ...AT_ONCE,
+      signal: stop.signal,
+      // Two states and a manifest go; the second manifest stays.
+      onProgress: ({ done }) => done === 2 && stop.abort(new Error("enough")),
+    });
+    await assert.rejects(stopped, /enough/);
+    await job.checkpoint({ uuid, states: { a: bytesOf("new") } });
+    await job.collect(AT_ONCE);
+    assert.equal(await stateOf(job, "a", { at: uuid }), "new");
+  });
+
   test("that are named must be there", async () => {
     const { job } = await openJobOn();
     const from = (at: string) => job.checkpoint({ states: { a: { from: at } } });

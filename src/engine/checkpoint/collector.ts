@@ -101,8 +101,8 @@ export class Collector {
       await this.#checkpointer.publishCheckpoints(retirement.checkpoints);
     }
     const deletable = await this.#withoutHeld(going, options.readHere);
-    const deleted = await this.#delete(deletable, options);
-    this.#forgetNeeds();
+    // Also of a deletion that was stopped half-way: a uuid is free again once its manifest is gone.
+    const deleted = await this.#delete(deletable, options).finally(() => this.#forgetNeeds());
     if (deleted.deletedBytes > 0) await this.#place.reserve?.ensure();
     await this.#place.room?.recount();
     return { ...report, ...deleted, problems: [...unread, ...deleted.problems] };

@@ -111,6 +111,46 @@ describe("salvage of a job whose tail is damaged", () => {
   });
 });
 
+describe("salvage of a job in which a writer's name was taken up again", () => {
+  for (const isEnded of [true, false]) {
+    const head = isEnded ? "ended" : "goes on";
+    test(`never joins two writers, from a checkpoint in which the first ${head}`, async () => {
+      const objects = newMemory();
+      const lost: string[] = [];
+      const one = await openJobOn(objects);
+      await appendDurably(one.job, "w", "a0");
+      await appendDurably(one.job, "w", "a1");
+      const first = (await one.job.checkpoint()).uuid;
+      await appendDurably(one.job, "v", "x");
+      one.job.retireWriter("w");
+      const second = (await one.job.checkpoint()).uuid;
+      if (!isEnded) lost.push(second);
+      await one.store.close();
+      const two = await openJobOn(objects);
+      lost.push((await two.job.checkpoint()).uuid);
+      await appendDurably(two.job, "w", "b0");
+      await appendDurably(two.job, "v", "y");
+      await appendDurably(two.job, "w", "b1");
+      await two.store.close();
+      const three = await openJobOn(objects);
+      for (const text of ["b2", "b3"]) await appendDurably(three.job, "w", text);
+      await three.store.close();
+      for (const uuid of lost) await rewrite(objects, KEYS.manifest(uuid), flip(300));
+      await assert.rejects(openJobOn(objects));
+      const report = await salvageOn(objects);
+      assert.equal(report.head, isEnded ? second : first);
+      assert.deepEqual(report.lost.changes, [
+        { writer: "v", from: 1, to: 2 },
+        { writer: "w", from: 2, to: 4 },
+      ]);
+      assert.ok(
+        report.lost.objects.some(({ reason }) => /another writer had the name/.test(reason)),
+      );
+      assert.deepEqual(await tailOf(objects), { w: ["a0", "a1"], v: ["x"] });
+    });
+  }
+});
+
 describe("salvage of a job whose checkpoints are damaged", () => {
   inBothCatalogs("leaves out one whose manifest is bad", async (bench, lose) => {
     const { objects, uuids: [first, second, third] } = bench;

@@ -65,6 +65,8 @@ export interface Tail {
   readonly changes: number;
   /** Per writer, the end of the last change that anything tells of, whether it can be read or not. */
   readonly known: ReadonlyMap<string, number>;
+  /** Told of as lost: from this epoch on a name that `head` knows is another writer's. @default there is none */
+  readonly reusedSince?: number;
 }
 
 /** What is known of a change set in a place. */

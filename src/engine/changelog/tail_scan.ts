@@ -67,6 +67,8 @@ class TailScan {
   readonly #known = new KnownEnds();
   /** Per writer, the epoch of the last set that is taken. */
   readonly #lastEpochs = new Map<string, number>();
+  /** The first epoch in which a name that `head` knows is another writer's. */
+  #reusedSince = Infinity;
   /** Places of sets that contradict each other. */
   readonly #doubtful = new Set<string>();
 
@@ -303,6 +305,7 @@ class TailScan {
     const isAsAdopted = this.#isAsAdopted(file.key, batch);
     const place = { file, batchStart, batchEnd, indexHash, isUnproven };
     for (const entry of batch.sets) {
+      this.#checkName(file, entry);
       if (!this.#isInTail(entry)) continue;
       this.#see(entry);
       if (!isAsAdopted) continue;
@@ -327,6 +330,26 @@ class TailScan {
       ),
     );
     return false;
+  }
+
+  /**
+   * A writer goes on from where `head` has it. One that begins again took over the name of one that had ended, after a
+   * newer checkpoint than `head`.
+   */
+  #checkName({ key }: FileId, { writer, sequenceNumber, epoch }: PlacedSet): void {
+    const { head, tailFrom } = this.#options;
+    if (head === undefined || epoch <= head.epoch || epoch < tailFrom.epoch) return;
+    const end = this.#headEnds.get(writer) ?? 0;
+    if (sequenceNumber >= end && !this.#closed.has(writer)) return;
+    if (epoch >= this.#reusedSince) return;
+    this.#reusedSince = epoch;
+    this.#lose(
+      new TidemarkError(
+        "corrupt",
+        `Cannot go on from checkpoint ${head.uuid}: writer ${writer} has ${end} change sets in it, and ${key} holds set ${sequenceNumber} of epoch ${epoch}, when another writer had the name: a newer checkpoint is missing; restore the job's files from a backup, or salvage the job, which gives up what was appended from epoch ${epoch} on`,
+        { details: { key, writer, sequenceNumber, epoch, uuid: head.uuid } },
+      ),
+    );
   }
 
   #isInTail(entry: PlacedSet): boolean {
@@ -355,7 +378,8 @@ class TailScan {
       this.#checkAdoptedEnd(writer, end?.sequenceNumber ?? 0);
     }
     const known = this.#known.all(this.#lastEpochs);
-    return { ...chosen.result(ends), writers: ends, torn: this.#torn, known };
+    const reusedSince = this.#reusedSince === Infinity ? undefined : this.#reusedSince;
+    return { ...chosen.result(ends), writers: ends, torn: this.#torn, known, reusedSince };
   }
 
   #follow(writer: string, start: WriterEnd | undefined, chosen: TailSets): WriterEnd | undefined {

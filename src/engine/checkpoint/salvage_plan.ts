@@ -4,7 +4,8 @@
  * @module
  */
 import { xxh64 } from "../../../wasm/mod.ts";
-import { scanTail } from "../changelog/tail_scan.ts";
+import { furthest } from "../changelog/offset_ranges.ts";
+import { scanTail, type TailScanOptions } from "../changelog/tail_scan.ts";
 import type { Tail } from "../changelog/tail.ts";
 import { TidemarkError } from "../errors.ts";
 import type { CatalogEntry } from "../format/generation.ts";
@@ -82,7 +83,7 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
     // What is lost of a writer is named by its offsets.
     if (typeof loss.details.key === "string") problems.push(problemOf(loss.details.key, loss));
   };
-  const tail = await scanTail({
+  const tail = await scanNames({
     ...{ backend, keys, store, tailFrom, adopted, onLoss, signal },
     head: head?.manifest,
     doomed: evidence.base?.doomed ?? [],
@@ -109,6 +110,22 @@ export async function planSalvage(place: JobPlace, signal?: AbortSignal): Promis
   const fingerprint = evidence.base?.fingerprint ??
     (head ?? judged.whole.at(-1))?.manifest.fingerprint ?? 0n;
   return { report, evidence, tail, entries, head, newest, fingerprint, isTailWhole };
+}
+
+/**
+ * Scans the tail as far as every name stands for the writer that `head` knows: a restore would take the sets of a later
+ * one for its.
+ */
+async function scanNames(options: TailScanOptions): Promise<Tail> {
+  const tail = await scanTail(options);
+  const { reusedSince: beforeEpoch } = tail;
+  if (beforeEpoch === undefined) return tail;
+  const { adopted } = options;
+  const isOlder = adopted !== undefined && adopted.number < beforeEpoch;
+  const older = await scanTail(
+    { ...options, beforeEpoch, adopted: isOlder ? adopted : undefined },
+  );
+  return { ...older, known: furthest(tail.known, older.known) };
 }
 
 /** @throws {TidemarkError} `job-not-found`: there is nothing of the job but what an open leaves that died. */

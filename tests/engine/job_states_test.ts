@@ -13,7 +13,7 @@ import {
   openJobOn,
   rejectsWith,
 } from "./_engine.ts";
-import { PieceSource, stateKeys, stateOf } from "./_states.ts";
+import { PieceSource, STATE, stateKeys, stateOf } from "./_states.ts";
 
 const AT_ONCE = { quarantineMs: 0 };
 
@@ -105,6 +105,22 @@ describe("states of a checkpoint", () => {
     await job.checkpoint();
     await job.collect(AT_ONCE);
     assert.deepEqual(await stateKeys(backend), []);
+  });
+
+  test("can be read although their bytes were changed while they were written", async () => {
+    const { job, backend } = await openJobOn(newMemory(), {
+      blockBytes: 65_536,
+      compression: "none",
+    });
+    const bytes = new Uint8Array(3_000_000);
+    const held = backend.hold({ kind: "write", key: STATE });
+    const made = job.checkpoint({ states: { a: bytes } });
+    await held.reached;
+    bytes.fill(1);
+    held.release();
+    await made;
+    assert.equal((await stateOf(job, "a")).length, bytes.length);
+    assert.deepEqual((await job.verify({ level: "full" })).problems, []);
   });
 
   test("are kept for a checkpoint whose uuid was another's, of which a collection was stopped", async () => {

@@ -77,7 +77,6 @@ export class StateEncoder {
    * @throws {TidemarkError} `invalid-request`: there are more than a state object may have.
    */
   *add(bytes: Uint8Array): Generator<Uint8Array> {
-    this.#contentHash.update(bytes);
     this.#size += bytes.length;
     for (let at = 0; at < bytes.length;) {
       const part = bytes.subarray(at, at + this.#block.length - this.#filled);
@@ -127,6 +126,8 @@ export class StateEncoder {
       );
     }
     const content = this.#block.subarray(0, this.#filled);
+    // Of the copy: whoever changes the bytes meanwhile gets what is stored, and a good checksum.
+    this.#contentHash.update(content);
     yield* this.#writer.block(this.#filled, (memory, at) => memory.set(content, at));
     this.#filled = 0;
   }

@@ -33,7 +33,7 @@ function withLostCatalog(use: (job: Damaged) => Promise<void>): Promise<void> {
 describe("salvage", () => {
   test("only shows its plan with --dry-run", () =>
     withLostCatalog(async ({ of, folder, uuid }) => {
-      const before = await readdir(folder, { recursive: true });
+      const before = (await readdir(folder, { recursive: true })).sort();
       const { code, stdout, stderr } = await of("salvage", "--dry-run");
       assert.equal(code, 0, stderr);
       assert.match(stdout, new RegExp(`^CHECKPOINT .*\n${uuid} .* head, pinned +noon\n`));
@@ -48,7 +48,7 @@ describe("salvage", () => {
       );
       const { json } = await of("salvage", "--dry-run", "--yes", "--json");
       assert.deepEqual([json.isDone, json.isNeeded, json.head], [false, true, uuid]);
-      assert.deepEqual(await readdir(folder, { recursive: true }), before);
+      assert.deepEqual((await readdir(folder, { recursive: true })).sort(), before);
     }));
 
   test("does it with --yes, after which the job opens", () =>

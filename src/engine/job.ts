@@ -415,7 +415,11 @@ export class OwnedJob implements Job {
   }
 
   close(): Promise<void> {
-    return this.#closing ??= this.#exclusive(() => this.#close());
+    if (this.#closing === undefined) {
+      this.#closing = this.#exclusive(() => this.#close());
+      this.#run.states.close();
+    }
+    return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

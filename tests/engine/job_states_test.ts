@@ -232,6 +232,39 @@ describe("a state whose content does not come", () => {
     assert.deepEqual((await job.checkpoints()).map((one) => one.uuid), [uuid]);
   });
 
+  test("holds a close up for five seconds, as long as nothing comes", async () => {
+    const { job, ports } = await openJobOn();
+    append(job, "w", "a");
+    const gates: (() => void)[] = [];
+    const gate = () => new Promise<void>((resolve) => gates.push(resolve));
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      for (const text of ["a", "b", "c"]) {
+        await gate();
+        yield bytesOf(text);
+      }
+    }
+    const made = job.checkpoint({ states: { a: slow() } });
+    let isStuck = false;
+    const never = new PieceSource([], () => {
+      isStuck = true;
+      return new Promise(() => {});
+    });
+    const stuck = rejectsWith(job.checkpoint({ states: { a: never } }), "closed");
+    const closed = job.close();
+    for (let i = 0; i < 3; i++) {
+      while (gates.length === i) await hasSettled(made);
+      await ports.clock.advance(4_000);
+      gates[i]();
+    }
+    assert.equal((await made).isHead, true);
+    while (!isStuck) await hasSettled(stuck);
+    await ports.clock.advance(4_000);
+    assert.equal(await hasSettled(closed), false);
+    await ports.clock.advance(2_000);
+    await stuck;
+    await closed;
+  });
+
   test("never holds up a resume", async () => {
     const { job } = await openJobOn();
     const never = new PieceSource([bytesOf("a")], () => new Promise(() => {}));

@@ -9,6 +9,7 @@ import type { ManifestBody, ManifestState } from "../format/manifest.ts";
 import { StateEncoder, type StateEncoderOptions } from "../format/state_encoder.ts";
 import type { StateHeader } from "../format/state_object.ts";
 import { checkName } from "../paths.ts";
+import type { Timer } from "../port/clock.ts";
 import type { Ports } from "../port/ports.ts";
 import type { Appender } from "../storage/backend.ts";
 import type { At, StateContent, StateMetadata, StateSource } from "../types.ts";
@@ -23,6 +24,8 @@ export { type StateSources, takeStates } from "./_state_sources.ts";
 
 /** How long an object waits for a checkpoint that names it. */
 const WAIT_MS_MAX = 3_600_000;
+/** How long a source may give nothing once the job is being closed. */
+const STALL_MS_MAX = 5_000;
 /** Objects that are written ahead of a checkpoint at once: each takes some 16 MiB of memory. */
 const WRITES_MAX = 4;
 
@@ -61,10 +64,16 @@ export class StateObjects {
     string,
     { readonly state: ManifestState; readonly sinceMs: number }
   >();
+  readonly #closing = new AbortController();
   #writes = 0;
 
   constructor(options: StateObjectsOptions) {
     this.#options = options;
+  }
+
+  /** From now on a source that gives nothing is not waited for any more: the job is being closed. */
+  close(): void {
+    this.#closing.abort();
   }
 
   /** Keys of objects that no checkpoint names yet, and that one may. */
@@ -249,7 +258,7 @@ export class StateObjects {
     let isDone = false;
     try {
       for (;;) {
-        const next = await this.#wanted(Promise.resolve(iterator.next()), signal);
+        const next = await this.#nextOf(name, iterator, signal);
         isDone = next.done === true;
         if (next.done) return;
         if (!(next.value instanceof Uint8Array)) {
@@ -260,6 +269,39 @@ export class StateObjects {
     } finally {
       if (!isDone) void this.#leave(iterator);
     }
+  }
+
+  async #nextOf(
+    name: string,
+    iterator: AsyncIterator<Uint8Array>,
+    signal: AbortSignal | undefined,
+  ): Promise<IteratorResult<Uint8Array>> {
+    const closing = this.#closing.signal;
+    let timer: Timer | undefined;
+    let begin = (): void => {};
+    const stalled = new Promise<never>((_resolve, reject) => {
+      const stop = (): void => reject(this.#stalled(name));
+      begin = () => {
+        timer = this.#options.ports.clock.schedule(STALL_MS_MAX, stop, { keepsAlive: true });
+      };
+    });
+    if (closing.aborted) begin();
+    else closing.addEventListener("abort", begin, { once: true });
+    try {
+      return await this.#wanted(Promise.race([iterator.next(), stalled]), signal);
+    } finally {
+      closing.removeEventListener("abort", begin);
+      timer?.cancel();
+    }
+  }
+
+  #stalled(name: string): TidemarkError {
+    const { job } = this.#options.place.keys;
+    return new TidemarkError(
+      "closed",
+      `Cannot store state ${name}: job ${job} is being closed, and the content gave nothing for ${STALL_MS_MAX} ms`,
+      { details: { job, name } },
+    );
   }
 
   async #leave(iterator: AsyncIterator<Uint8Array>): Promise<void> {

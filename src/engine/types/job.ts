@@ -111,7 +111,10 @@ export interface JobReader extends AsyncDisposable {
    * @throws {TidemarkError} `corrupt`, `changes-lost`: a manifest can't be read.
    */
   usage(): Promise<JobUsage>;
-  /** Lets go of the job; the owner first makes everything durable. Idempotent. */
+  /**
+   * Lets go of the job; the owner first makes everything durable, and waits for checkpoints that were begun before. One
+   * of them is given up (`closed`) when the content of a state gives nothing for five seconds. Idempotent.
+   */
   close(): Promise<void>;
 }
 

@@ -58,17 +58,20 @@ export function beginUploads(options: JobUploadsOptions): JobUploads {
  * @returns The copies; `release` is called once a generation names them.
  */
 export async function copyUnproven(
-  { backend }: JobPlace,
+  { backend, keys, room }: JobPlace,
   { log, registry }: JobUploads,
   { unproven }: Tail,
 ): Promise<{ readonly copies: readonly NeededFile[]; release(): void }> {
   const copied: string[] = [];
-  for (const batch of unproven) {
-    await copyBatch(backend, log, batch, ({ key }) => {
-      registry.startTracking(key, 1);
-      copied.push(key);
-    });
-  }
+  const copyAll = async (): Promise<void> => {
+    for (const batch of unproven) {
+      await copyBatch(backend, log, batch, ({ key }) => {
+        registry.startTracking(key, 1);
+        copied.push(key);
+      });
+    }
+  };
+  await (room === undefined ? copyAll() : room.lifted(keys.job, copyAll));
   const copies = log.files.map(({ key, name, syncedLength, indexHash }) => (
     { key, name, length: syncedLength, indexHash }
   ));

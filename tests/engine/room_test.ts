@@ -127,6 +127,27 @@ describe("storeBytesMax", () => {
 });
 
 describe("jobBytesMax", () => {
+  test("never keeps a job from being opened after a crash, nor from making room then", async () => {
+    const objects = newMemory();
+    const settings = { ...UNPACKED, jobBytesMax: 20_000 };
+    const { job: crashed } = await openJobOn(objects, settings);
+    await appendDurably(crashed, "w", text(16_000));
+    await rejectsWith(appendDurably(crashed, "w", text(3_000)), "storage-full");
+    const { job } = await openJobOn(objects, settings);
+    assert.equal(job.recovery.copiedBatches, 1);
+    assert.deepEqual((await restore(job, { at: "tail" })).changes, { w: [text(16_000)] });
+    await rejectsWith(appendDurably(job, "v", "x"), "storage-full");
+    await job.setRetention({ minCount: 1 });
+    const { job: again } = await openJobOn(objects, settings);
+    const writer = again.writer("w");
+    writer.truncate(writer.nextSequenceNumber());
+    await again.checkpoint();
+    await again.collect({ quarantineMs: 0 });
+    await again.checkpoint();
+    await again.collect({ quarantineMs: 0 });
+    await appendDurably(again, "v", "x");
+  });
+
   test("limits each job by itself", async () => {
     const objects = newMemory();
     const { store } = await openEngine(objects, { ...UNPACKED, jobBytesMax: 20_000 });

@@ -42,6 +42,8 @@ export class StoreRoom {
   #changed: Map<string, number | undefined> | undefined;
   #recounting: Promise<void> | undefined;
   #countedMs = -Infinity;
+  /** Jobs that are not limited now. */
+  readonly #lifted = new Set<string>();
   /** Whether the last that asked for room was refused. */
   #isRefused = false;
   /** What there was a warning about that still holds. */
@@ -105,12 +107,23 @@ export class StoreRoom {
     return this.#isRefused || this.#limitsOf(job).some(isClose);
   }
 
+  /** Does what must have room: a job that could not be opened could not be collected either. */
+  async lifted<Result>(job: string, action: () => Promise<Result>): Promise<Result> {
+    this.#lifted.add(job);
+    try {
+      return await action();
+    } finally {
+      this.#lifted.delete(job);
+    }
+  }
+
   /**
    * Asks for room before bytes are written.
    *
    * @throws {TidemarkError} `storage-full`: they would pass a limit.
    */
   async require(key: string, bytes: number): Promise<void> {
+    if (this.#lifted.has(jobOf(key) ?? "")) return;
     if (this.#broken(key, bytes) === undefined) {
       this.#isRefused = false;
       return;

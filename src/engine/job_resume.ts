@@ -54,8 +54,23 @@ export async function droppedByResume(
   const line = lineOf(newest);
   const entry = newest.checkpoints.find(({ uuid }) => uuid === target?.uuid);
   const ancestors = entry === undefined ? [] : [...lineFrom(newest, entry)];
-  const common = ancestors.find(({ uuid }) => line.has(uuid));
-  if (common === undefined || target === undefined) return rangesBetween(new Map(), ends);
-  const { writers } = common === entry ? target : await checkpointer.readManifest(common);
-  return rangesBetween(offsetsOf(writers), ends);
+  if (target === undefined) return rangesBetween(new Map(), ends);
+  for (const common of ancestors.filter(({ uuid }) => line.has(uuid))) {
+    const { writers } = common === entry ? target : await readGood(checkpointer, common) ?? {};
+    if (writers !== undefined) return rangesBetween(offsetsOf(writers), ends);
+  }
+  return rangesBetween(new Map(), ends);
+}
+
+/** One that is damaged must not keep a job from going on from another: what is dropped is told from an older one. */
+async function readGood(
+  checkpointer: Checkpointer,
+  entry: CatalogEntry,
+): Promise<ManifestBody | undefined> {
+  try {
+    return await checkpointer.readManifest(entry);
+  } catch (error) {
+    if (error instanceof TidemarkError && error.kind === "corrupt") return undefined;
+    throw error;
+  }
 }

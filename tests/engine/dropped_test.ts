@@ -1,6 +1,7 @@
 /** What a recovery, a resume or a fallback takes over, and what it drops: told to the offset, and kept aside. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { JobKeys } from "../../src/engine/paths.ts";
 import type { Job } from "../../src/engine/types.ts";
 import {
   append,
@@ -8,6 +9,7 @@ import {
   CHANGE_FILE,
   changeFiles,
   flip,
+  JOB,
   MANIFEST,
   newMemory,
   openJobOn,
@@ -22,6 +24,27 @@ async function filesAfterCollection(objects: ReturnType<typeof newMemory>, job: 
   await job.collect({ quarantineMs: 0 });
   return await changeFiles(objects);
 }
+
+describe("a resume at a checkpoint of another line", () => {
+  test("works although the manifest is bad of the one that both have in common", async () => {
+    const objects = newMemory();
+    const { job } = await openJobOn(objects);
+    await job.setRetention({ minCount: 9 });
+    const uuids: string[] = [];
+    for (const text of ["a", "b", "c"]) {
+      await appendDurably(job, "w", text);
+      uuids.push((await job.checkpoint()).uuid);
+    }
+    const [, common, side] = uuids;
+    await job.resume({ at: common });
+    await appendDurably(job, "w", "C", "D");
+    await job.checkpoint();
+    await rewrite(objects, new JobKeys(JOB).manifest(common), flip(300));
+    const { dropped, run } = await job.resume({ at: side });
+    assert.deepEqual([run, dropped], [3, [{ writer: "w", from: 1, to: 4 }]]);
+    assert.deepEqual(await restoreWriter(job, "w"), ["a", "b", "c"]);
+  });
+});
 
 describe("RecoveryReport", () => {
   test("tells what was taken over beyond head, writer by writer", async () => {

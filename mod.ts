@@ -109,6 +109,7 @@ export type {
   UsageOfKind,
   VerifyOptions,
   VerifyReport,
+  WaitOptions,
   Writer,
   WriterPosition,
 } from "./src/engine/types.ts";

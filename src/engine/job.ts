@@ -10,7 +10,7 @@ import { ChangelogRestore } from "./changelog/restore_stream.ts";
 import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
 import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
-import { orAborted } from "./checkpoint/or_aborted.ts";
+import { orAborted, unlessAborted } from "./checkpoint/or_aborted.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Attempt } from "./checkpoint/checkpoint_attempts.ts";
 import type { Checkpointer } from "./checkpoint/checkpointer.ts";
@@ -58,6 +58,7 @@ import type {
   StateMetadata,
   VerifyOptions,
   VerifyReport,
+  WaitOptions,
   Writer,
   WriterPosition,
 } from "./types.ts";
@@ -204,7 +205,11 @@ export class OwnedJob implements Job {
     }
   }
 
-  async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
+  resume(options: ResumeOptions = {}): Promise<ResumeResult> {
+    return unlessAborted(() => this.#resume(options), options.signal);
+  }
+
+  async #resume(options: ResumeOptions): Promise<ResumeResult> {
     const { acceptFingerprints = [] } = options;
     this.#checkOpen();
     const old = this.#run;
@@ -347,39 +352,40 @@ export class OwnedJob implements Job {
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
-    return orAborted(this.#exclusive(() => this.#collect(options)), options.signal);
+    return this.#inTurn((run) => this.#collection.collect(options, run), options);
   }
 
   explain(key: string, options: CollectionOptions = {}): Promise<ObjectExplanation> {
-    const run = this.#run;
-    const action = () => this.#collection.explain(key, options, run);
-    return this.#exclusive(() => this.#asOwner(run, action));
+    return this.#inTurn((run) => this.#collection.explain(key, options, run), options);
   }
 
-  deleteCheckpoint(uuid: string): Promise<CollectionReport> {
-    const run = this.#run;
-    const action = () => this.#collection.deleteCheckpoint(uuid, run);
-    return this.#exclusive(() => this.#asOwner(run, action));
+  deleteCheckpoint(uuid: string, options?: WaitOptions): Promise<CollectionReport> {
+    return this.#inTurn((run) => this.#collection.deleteCheckpoint(uuid, run), options);
   }
 
-  pin(uuid: string, reason = "pinned"): Promise<void> {
-    return this.#publish(() => this.#checkpointer.publishPin(uuid, reason));
+  pin(uuid: string, reason = "pinned", options?: WaitOptions): Promise<void> {
+    return this.#inTurn(() => this.#checkpointer.publishPin(uuid, reason), options);
   }
 
-  unpin(uuid: string): Promise<void> {
-    return this.#publish(() => this.#checkpointer.publishPin(uuid, null));
+  unpin(uuid: string, options?: WaitOptions): Promise<void> {
+    return this.#inTurn(() => this.#checkpointer.publishPin(uuid, null), options);
   }
 
   get retention(): RetentionPolicy {
     return this.#checkpointer.newest.retention;
   }
 
-  setRetention(policy: RetentionPolicy): Promise<void> {
-    return this.#publish(() => this.#checkpointer.publishRetention(policy));
+  setRetention(policy: RetentionPolicy, options?: WaitOptions): Promise<void> {
+    return this.#inTurn(() => this.#checkpointer.publishRetention(policy), options);
   }
 
-  #publish(action: () => Promise<void>): Promise<void> {
-    return this.#exclusive(() => this.#asOwner(this.#run, action));
+  /** Runs what only the owner may do, after what was asked for before. */
+  #inTurn<Result>(
+    action: (run: JobRun) => Promise<Result>,
+    { signal }: WaitOptions = {},
+  ): Promise<Result> {
+    const begin = () => this.#asOwner(this.#run, () => action(this.#run));
+    return unlessAborted(() => this.#exclusive(begin), signal);
   }
 
   #collect(options: CollectionOptions): Promise<CollectionReport> {
@@ -395,11 +401,11 @@ export class OwnedJob implements Job {
     );
   }
 
-  usage(): Promise<JobUsage> {
+  usage({ signal }: WaitOptions = {}): Promise<JobUsage> {
     const { newest } = this.#checkpointer;
     const measure = () =>
       measureUsage(this.#options.place, newest, { inUse: this.#run.keysInUse() });
-    return this.#collection.holding(newest, measure);
+    return unlessAborted(() => this.#collection.holding(newest, measure), signal);
   }
 
   verify(options: VerifyOptions = {}): Promise<VerifyReport> {
@@ -464,9 +470,8 @@ export class OwnedJob implements Job {
   }
 
   #tailSource(): RestoreSource {
-    const files = this.#run.durableFiles();
-    const writers = this.#run.durableEnds();
-    return sourceOfTail(this.#options.place, { files, writers });
+    const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
+    return sourceOfTail(this.#options.place, tail);
   }
 
   #begin(

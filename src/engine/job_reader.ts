@@ -21,6 +21,7 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
+import { unlessAborted } from "./checkpoint/or_aborted.ts";
 import { readStateOf } from "./checkpoint/state_read.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
@@ -41,6 +42,7 @@ import type {
   RestoreStream,
   VerifyOptions,
   VerifyReport,
+  WaitOptions,
   WriterPosition,
 } from "./types.ts";
 
@@ -112,7 +114,11 @@ export class StoredJobReader implements JobReader {
     return new JobChangelogReader(this.#place, open);
   }
 
-  async usage(): Promise<JobUsage> {
+  usage({ signal }: WaitOptions = {}): Promise<JobUsage> {
+    return unlessAborted(() => this.#usage(), signal);
+  }
+
+  async #usage(): Promise<JobUsage> {
     const { lease } = await this.#lease("tail");
     try {
       const { files } = await this.#readTail();

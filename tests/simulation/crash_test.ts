@@ -1,33 +1,14 @@
+/**
+ * A crash after every call of a whole life, dealt out to the runtimes. `npm run soak -- simulation/crash` takes all, on
+ * any of them.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import {
-  CHANGING_CALLS,
-  type CrashMode,
-  type DiskCall,
-  ForgettingDisk,
-} from "../doubles/forgetting_file_system.ts";
+import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
+import { changingCalls, CRASH_MODES, crashAfter } from "./_crashes.ts";
+import { dealtOut } from "./_deal.ts";
 import { Oracle } from "./_oracle.ts";
-import { checkAfterCrash, isCrash, live } from "./_scenario.ts";
-
-const MODES: readonly CrashMode[] = ["kill", "power-cut", "random-power-cut"];
-
-/** Calls of a whole life that change what the disk holds: a crash between others is a crash at one of them. */
-async function changingCalls(): Promise<readonly DiskCall[]> {
-  const disk = new ForgettingDisk();
-  await live(disk, new Oracle());
-  return disk.log.filter(({ kind }) => CHANGING_CALLS.has(kind));
-}
-
-async function crashAfter(call: DiskCall, mode: CrashMode): Promise<void> {
-  const disk = new ForgettingDisk({ seed: call.number });
-  const oracle = new Oracle();
-  disk.crashAt(call.number, "after");
-  // A crash in what the engine does in passing, such as tidying up, is seen at the next call that counts.
-  await live(disk, oracle).catch((error) => assert.ok(isCrash(error), error));
-  disk.crash(mode);
-  const where = `${mode} after call ${call.number} (${call.kind} ${call.path})`;
-  await checkAfterCrash(disk, oracle, where);
-}
+import { checkAfterCrash, live } from "./_scenario.ts";
 
 describe("an engine on a disk that forgets", () => {
   test("lives without a crash", async () => {
@@ -38,11 +19,11 @@ describe("an engine on a disk that forgets", () => {
     await checkAfterCrash(disk, oracle, "no crash");
   });
 
-  for (const mode of MODES) {
+  for (const mode of CRASH_MODES) {
     test(`keeps its guarantees over a ${mode} at every call`, async () => {
       const calls = await changingCalls();
       assert.ok(calls.length > 150, `a life is only ${calls.length} calls`);
-      for (const call of calls) await crashAfter(call, mode);
+      for (const call of dealtOut(calls)) await crashAfter(call, mode);
     });
   }
 });

@@ -16,6 +16,7 @@ import type {
   KeyGroupRange,
   PersistedSegment,
   PersistResult,
+  WaitOptions,
   Writer,
   WriterPosition,
 } from "../types.ts";
@@ -216,12 +217,15 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
   }
 
   // Not an async function: the frame of one takes a kilobyte, which counts where acknowledgements are many.
-  persist(from: number = this.durableSequenceNumber): Promise<PersistResult> {
+  persist(
+    from: number = this.durableSequenceNumber,
+    { signal }: WaitOptions = {},
+  ): Promise<PersistResult> {
     try {
       this.#checkPersist(from);
       this.#rollOver();
       const next = this.#activeNumber;
-      const waiting = this.#whenDurable();
+      const waiting = this.#whenDurable(signal);
       if (waiting === undefined) return Promise.resolve(this.#persisted(from, next));
       return waiting.then(() => this.#persisted(from, next));
     } catch (error) {

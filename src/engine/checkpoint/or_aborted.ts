@@ -1,5 +1,14 @@
 /** Waits that a signal ends. Owns nothing. @module */
 
+/** Begins something unless a signal is aborted, and waits for it as {@link orAborted} does. */
+export async function unlessAborted<Result>(
+  action: () => Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  signal?.throwIfAborted();
+  return await orAborted(action(), signal);
+}
+
 /** Waits for a promise, or until a signal ends the wait; what is waited for goes on. */
 export function orAborted<Result>(
   promise: Promise<Result>,

@@ -187,6 +187,8 @@ export interface ResumeOptions {
    * verified first, and each that is passed by is logged as an error. Not for `tail`. @default false
    */
   fallback?: boolean;
+  /** Ends the wait; once the older run has ended, the resume goes on, and may take effect. @default never */
+  signal?: AbortSignal;
 }
 
 /**

@@ -20,6 +20,7 @@ import type { JobUsage } from "./usage.ts";
 import type { ChangelogReader } from "./reader.ts";
 import type { RestoreOptions, RestoreStream } from "./restore.ts";
 import type { ReadStateOptions, StateContent, StateMetadata } from "./state.ts";
+import type { WaitOptions } from "./wait.ts";
 import type { Writer, WriterPosition } from "./writer.ts";
 
 /**
@@ -107,10 +108,11 @@ export interface JobReader extends AsyncDisposable {
   /**
    * Counts the room that the job takes.
    *
+   * @param options What ends the wait. @default {}
    * @returns Bytes and objects, by kind and by checkpoint.
    * @throws {TidemarkError} `corrupt`, `changes-lost`: a manifest can't be read.
    */
-  usage(): Promise<JobUsage>;
+  usage(options?: WaitOptions): Promise<JobUsage>;
   /**
    * Lets go of the job; the owner first makes everything durable, and waits for checkpoints that were begun before. One
    * of them is given up (`closed`) when the content of a state gives nothing for five seconds. Idempotent.
@@ -252,6 +254,7 @@ export interface Job extends JobReader {
    * @throws {TidemarkError} `checkpoint-not-found`; `fingerprint-mismatch`; `fenced`, `closed`; `corrupt` when the
    * checkpoint's manifest can't be read; and what the storage answered. A resume that failed half-way closes the job:
    * open it again.
+   * @throws The signal's reason.
    */
   resume(options?: ResumeOptions): Promise<ResumeResult>;
   /**
@@ -276,6 +279,7 @@ export interface Job extends JobReader {
    * Deletes one checkpoint, whatever retention says, and what it alone needed; other checkpoints lose nothing by it.
    *
    * @param uuid The checkpoint.
+   * @param options What ends the wait. @default {}
    * @returns What went and what stays, as of a collection.
    * @throws {TidemarkError} `checkpoint-not-found`; `checkpoint-in-use` when the job goes on from it, it is pinned, or
    * somebody reads it; and as {@link Job.collect}.
@@ -291,32 +295,35 @@ export interface Job extends JobReader {
    * console.assert((await job.deleteCheckpoint(uuid)).removed.includes(uuid));
    * ```
    */
-  deleteCheckpoint(uuid: string): Promise<CollectionReport>;
+  deleteCheckpoint(uuid: string, options?: WaitOptions): Promise<CollectionReport>;
   /** How many checkpoints stay. */
   readonly retention: RetentionPolicy;
   /**
    * Changes how many checkpoints stay.
    *
    * @param policy Counts and ages; takes the place of the one before as a whole.
+   * @param options What ends the wait. @default {}
    * @throws {RangeError} A policy that is not allowed.
    * @throws {TidemarkError} `fenced`, `closed`; and what the storage answered.
    */
-  setRetention(policy: RetentionPolicy): Promise<void>;
+  setRetention(policy: RetentionPolicy, options?: WaitOptions): Promise<void>;
   /**
    * Keeps a checkpoint whatever retention says.
    *
    * @param uuid The checkpoint.
    * @param reason Why, for people. @default "pinned"
+   * @param options What ends the wait. @default {}
    * @throws {TidemarkError} `checkpoint-not-found`; `fenced`, `closed`; and what the storage answered.
    */
-  pin(uuid: string, reason?: string): Promise<void>;
+  pin(uuid: string, reason?: string, options?: WaitOptions): Promise<void>;
   /**
    * Leaves a checkpoint to retention again.
    *
    * @param uuid The checkpoint.
+   * @param options What ends the wait. @default {}
    * @throws {TidemarkError} `checkpoint-not-found`; `fenced`, `closed`; and what the storage answered.
    */
-  unpin(uuid: string): Promise<void>;
+  unpin(uuid: string, options?: WaitOptions): Promise<void>;
   /**
    * Whether an append would be taken now, and a promise for when it would. It turns at `inFlightBytesMax` bytes that
    * are not durable. Seed: `AvailabilityProvider`.

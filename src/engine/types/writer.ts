@@ -1,5 +1,6 @@
 /** Writers, and what they answer. @module */
 import type { Change, EncodedChanges, KeyGroupRange } from "./change.ts";
+import type { WaitOptions } from "./wait.ts";
 
 /**
  * How a writer stands.
@@ -229,12 +230,13 @@ export interface Writer {
    * are tried again. Seed: what is uploaded is an `UploadTask`.
    *
    * @param from A sequence number, not above the active one. @default the first that is not durable
+   * @param options What ends the wait; what was handed over goes on its way to the disk. @default {}
    * @returns What is durable now, and where it lies.
    * @throws {RangeError} `from` is above the active change set, or no whole number.
    * @throws {TidemarkError} `truncated` when `from` is below what was truncated; `fenced`, `closed`; and what the
    * storage answered: `storage-full`, `storage-unavailable`, `storage-denied`. The same call may be made again.
    */
-  persist(from?: number): Promise<PersistResult>;
+  persist(from?: number, options?: WaitOptions): Promise<PersistResult>;
   /**
    * Rolls the active change set over, unless it is empty. Nothing is written.
    *

@@ -437,7 +437,7 @@ export class OwnedJob implements Job {
     const run = this.#run;
     const failures: unknown[] = [];
     const steps = [
-      () => run.isRunning ? this.#flush(run) : run.checkNothingLost(),
+      () => run.isRunning ? run.drain() : run.checkNothingLost(),
       () => run.end(jobIsClosed(this.id)),
       () => run.log.close(),
       () => this.#checkpointer.metrics.close(),
@@ -455,11 +455,6 @@ export class OwnedJob implements Job {
     this.#options.onClosed();
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, `Cannot close job ${this.id}`);
-  }
-
-  async #flush(run: JobRun): Promise<void> {
-    await run.persistAll();
-    await run.scheduler.close({ mode: "drain" });
   }
 
   /** Runs an action after those before it, whether they succeeded or not. */

@@ -264,6 +264,12 @@ export class JobRun implements WriterContext {
     await durable;
   }
 
+  /** Makes everything that was appended durable, and takes no more. */
+  async drain(): Promise<void> {
+    await this.persistAll();
+    await this.scheduler.close({ mode: "drain" });
+  }
+
   /**
    * Learns what older files hold, where something was given up: one of which that is not known is named by every
    * checkpoint, and so kept for ever.

@@ -51,6 +51,11 @@ function parseCount(digits: string): number | undefined {
   return Number.isSafeInteger(count) ? count : undefined;
 }
 
+/** Whether a key is in the folder of some job's state objects. */
+export function isInStates(key: string): boolean {
+  return /^jobs\/[^/]+\/states\//.test(key);
+}
+
 /** A change file's place in its job. */
 export interface ChangeFileName {
   readonly log: string;

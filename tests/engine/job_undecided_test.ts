@@ -5,8 +5,10 @@ import {
   append,
   appendDurably,
   GENERATION,
+  hasSettled,
   JOB,
   type JobEngine,
+  MANIFEST,
   newMemory,
   openEngine,
   openJobOn,
@@ -51,6 +53,26 @@ describe("After a publish of which nobody knows whether it took effect", () => {
     const { checkpoint, writers } = await job.resume();
     assert.equal(checkpoint?.identifier, "a");
     assert.equal(writers[0].nextOffset, 2);
+  });
+
+  test("a resume finds one that was still being made when it was asked for", async () => {
+    const { job, backend } = await openJobOn();
+    append(job, "w", "1");
+    await job.checkpoint({ identifier: "z" });
+    append(job, "w", "2");
+    const held = backend.hold({ kind: "putIfAbsent", key: MANIFEST });
+    const making = job.checkpoint({ identifier: "a" });
+    await held.reached;
+    const resuming = job.resume();
+    // Until the resume has its turn.
+    assert.equal(await hasSettled(resuming), false);
+    backend.fail({ kind: "putIfAbsent", key: GENERATION, when: "after" });
+    backend.fail({ kind: "get", key: GENERATION, times: 3 });
+    backend.fail({ kind: "putIfAbsent", key: GENERATION, times: 2 });
+    held.release();
+    const error = await rejectsWith(making, "storage-unavailable");
+    assert.equal(error.outcome, "unknown");
+    assert.equal((await resuming).checkpoint?.identifier, "a");
   });
 
   test("a resume with fallback finds it too", async () => {

@@ -6,6 +6,7 @@
  * Changes and state objects are limited; small facts are not: with them a checkpoint or a collection makes room.
  * @module
  */
+import { isInStates } from "../paths.ts";
 import type {
   Appender,
   DeleteOptions,
@@ -24,7 +25,6 @@ import type { StoreRoom } from "./store_room.ts";
 
 /** Room that an object must find before it is begun, so that a full store is not littered with beginnings. */
 const BEGIN_BYTES = 4096;
-const STATE_OBJECT = /^jobs\/[^/]+\/states\//;
 
 /** Counts what passes, and holds the limits. */
 export class LimitedBackend implements StorageBackend {
@@ -49,7 +49,7 @@ export class LimitedBackend implements StorageBackend {
   }
 
   async put(key: string, bytes: Uint8Array, options?: PutOptions): Promise<void> {
-    if (STATE_OBJECT.test(key)) await this.#room.require(key, bytes.length);
+    if (isInStates(key)) await this.#room.require(key, bytes.length);
     await this.#observe(key, async () => {
       await this.#inner.put(key, bytes, options);
       this.#room.set(key, bytes.length);
@@ -61,7 +61,7 @@ export class LimitedBackend implements StorageBackend {
     bytes: Uint8Array,
     options?: PutOptions,
   ): Promise<"created" | "exists"> {
-    if (STATE_OBJECT.test(key)) await this.#room.require(key, bytes.length);
+    if (isInStates(key)) await this.#room.require(key, bytes.length);
     return await this.#observe(key, async () => {
       const result = await this.#inner.putIfAbsent(key, bytes, options);
       if (result === "created") this.#room.set(key, bytes.length);

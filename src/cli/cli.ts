@@ -2,7 +2,7 @@
  * The command line: finds the command, runs it, turns errors into exit codes.
  *
  * Owns: the table of commands, help, version.
- * Does not own: what a command does (one file each), the process (`src/runtime/cli_io.ts`).
+ * Does not own: what a command does (`commands/`, one file each), the process (`src/runtime/cli_io.ts`).
  * @module
  */
 import { VERSION } from "../engine/version.ts";
@@ -14,26 +14,26 @@ import { helpOf, helpOfAll } from "./_help.ts";
 import { Report } from "./_report.ts";
 import { suggest } from "./_suggest.ts";
 import { UsageError } from "./_usage_error.ts";
-import { APPEND } from "./append.ts";
-import { CHECKPOINT } from "./checkpoint.ts";
+import { APPEND } from "./commands/append.ts";
+import { CHECKPOINT } from "./commands/checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
-import { DELETE } from "./delete.ts";
-import { DU } from "./du.ts";
+import { DELETE } from "./commands/delete.ts";
+import { DU } from "./commands/du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
-import { GC } from "./gc.ts";
-import { INSPECT } from "./inspect.ts";
-import { LS } from "./ls.ts";
-import { PIN } from "./pin.ts";
-import { RESTORE } from "./restore.ts";
-import { RESUME } from "./resume.ts";
-import { RETENTION } from "./retention.ts";
-import { SALVAGE } from "./salvage.ts";
-import { RETIRE } from "./retire.ts";
-import { SERVE } from "./serve.ts";
-import { SHOW } from "./show.ts";
-import { STATE } from "./state.ts";
-import { UNPIN } from "./unpin.ts";
-import { VERIFY } from "./verify.ts";
+import { GC } from "./commands/gc.ts";
+import { INSPECT } from "./commands/inspect.ts";
+import { LS } from "./commands/ls.ts";
+import { PIN } from "./commands/pin.ts";
+import { RESTORE } from "./commands/restore.ts";
+import { RESUME } from "./commands/resume.ts";
+import { RETENTION } from "./commands/retention.ts";
+import { SALVAGE } from "./commands/salvage.ts";
+import { RETIRE } from "./commands/retire.ts";
+import { SERVE } from "./commands/serve.ts";
+import { SHOW } from "./commands/show.ts";
+import { STATE } from "./commands/state.ts";
+import { UNPIN } from "./commands/unpin.ts";
+import { VERIFY } from "./commands/verify.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [

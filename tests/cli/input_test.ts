@@ -4,7 +4,7 @@ import { encode } from "cborg";
 import { cborItemEnd } from "../../src/cli/_cbor_item.ts";
 import { readChanges } from "../../src/cli/_input.ts";
 import { suggest } from "../../src/cli/_suggest.ts";
-import { parseAddress } from "../../src/cli/serve.ts";
+import { parseAddress } from "../../src/cli/commands/serve.ts";
 
 const never = new Promise<void>(() => {});
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);

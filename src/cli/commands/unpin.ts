@@ -2,10 +2,10 @@
  * `unpin`: leaves a checkpoint to retention again.
  * @module
  */
-import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { parseUuid, UUID_POSITIONAL } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const UNPIN: Command = {

@@ -1,8 +1,8 @@
 /** The store that the options name. */
-import type { Store } from "../engine/types.ts";
-import type { OpenStoreOptions } from "../runtime/open_store.ts";
-import { loggerOf } from "./_log.ts";
-import type { CommandContext, CommandOption } from "./command.ts";
+import type { Store } from "../../engine/types.ts";
+import type { OpenStoreOptions } from "../../runtime/open_store.ts";
+import { loggerOf } from "../_log.ts";
+import type { CommandContext, CommandOption } from "../command.ts";
 
 /** Where the store is when nothing says so. */
 export const DEFAULT_STORE = "./tidemark-data";

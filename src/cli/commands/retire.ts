@@ -2,15 +2,15 @@
  * `retire`: ends a writer that goes away.
  * @module
  */
-import { TidemarkError } from "../engine/errors.ts";
-import type { CheckpointDetails, CheckpointOptions, WriterPosition } from "../engine/types.ts";
-import { confirm, requireAssent, YES_OPTION } from "./_confirm.ts";
-import { openReadStore, openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
-import type { ReadTarget } from "./_target.ts";
-import { UsageError } from "./_usage_error.ts";
-import { jsonOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { TidemarkError } from "../../engine/errors.ts";
+import type { CheckpointDetails, CheckpointOptions, WriterPosition } from "../../engine/types.ts";
+import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { openReadStore, openTarget, OWN_OPTIONS, WRITER_OPTION } from "../target/open_target.ts";
+import type { ReadTarget } from "../target/target.ts";
+import { UsageError } from "../_usage_error.ts";
+import { jsonOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const RETIRE: Command = {

@@ -2,12 +2,12 @@
  * `du`: the room that a job, or every job of a store, takes.
  * @module
  */
-import type { JobUsage } from "../engine/types.ts";
-import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "./_open_target.ts";
-import { formatBytes, formatTable } from "./_report.ts";
-import type { ReadStore } from "./_target.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import type { JobUsage } from "../../engine/types.ts";
+import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "../target/open_target.ts";
+import { formatBytes, formatTable } from "../_report.ts";
+import type { ReadStore } from "../target/target.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const DU: Command = {

@@ -1,10 +1,10 @@
 /** Finds the job that the options name, here or at a sidecar. */
 import { openLocalSalvage, openLocalStore, openLocalTarget } from "./_local_target.ts";
 import { openRemoteSalvage, openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
-import { STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
-import type { OpenFor, ReadStore, SalvageTarget, Target } from "./_target.ts";
-import { UsageError } from "./_usage_error.ts";
-import type { CommandContext, CommandOption } from "./command.ts";
+import { STORE_OPTION, TAKE_OVER_OPTION } from "./store.ts";
+import type { OpenFor, ReadStore, SalvageTarget, Target } from "./target.ts";
+import { UsageError } from "../_usage_error.ts";
+import type { CommandContext, CommandOption } from "../command.ts";
 
 /** The option that names a job. */
 export const JOB_OPTION: CommandOption = {

@@ -2,13 +2,13 @@
  * `ls`: the jobs of a store, or the checkpoints and writers of a job.
  * @module
  */
-import type { CheckpointMetadata, WriterPosition } from "../engine/types.ts";
-import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "./_open_target.ts";
-import { formatBytes, formatTable } from "./_report.ts";
+import type { CheckpointMetadata, WriterPosition } from "../../engine/types.ts";
+import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "../target/open_target.ts";
+import { formatBytes, formatTable } from "../_report.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
-import type { ReadStore } from "./_target.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import type { ReadStore } from "../target/target.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const LS: Command = {

@@ -20,7 +20,7 @@ import type {
   VerifyOptions,
   VerifyReport,
   WriterPosition,
-} from "../engine/types.ts";
+} from "../../engine/types.ts";
 
 /** Where an append belongs. */
 export interface AppendPlace {

@@ -2,12 +2,12 @@
  * `salvage`: brings back a job whose catalog is lost, or whose changes or checkpoints are damaged.
  * @module
  */
-import type { SalvageReport } from "../engine/types.ts";
-import { confirm, requireAssent, YES_OPTION } from "./_confirm.ts";
-import { openSalvage, OWN_OPTIONS } from "./_open_target.ts";
-import { formatCount, formatTable } from "./_report.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import type { SalvageReport } from "../../engine/types.ts";
+import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { openSalvage, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatCount, formatTable } from "../_report.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const SALVAGE: Command = {

@@ -2,13 +2,13 @@
  * `checkpoint`: makes a checkpoint of a job.
  * @module
  */
-import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { formatBytes } from "./_report.ts";
-import { UsageError } from "./_usage_error.ts";
-import { jsonOption, parseUuid, u64Option } from "./_values.ts";
-import type { StateSource } from "../engine/types.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatBytes } from "../_report.ts";
+import { UsageError } from "../_usage_error.ts";
+import { jsonOption, parseUuid, u64Option } from "../_values.ts";
+import type { StateSource } from "../../engine/types.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const CHECKPOINT: Command = {

@@ -1,5 +1,5 @@
 /** How a checkpoint stands, in words. */
-import type { CheckpointMetadata } from "../engine/types.ts";
+import type { CheckpointMetadata } from "../../engine/types.ts";
 
 /** Such as `head, pinned`; empty where there is nothing to say. */
 export function checkpointStates(checkpoint: CheckpointMetadata): string {

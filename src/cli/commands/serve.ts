@@ -2,19 +2,19 @@
  * `serve`: a store as a sidecar, over HTTP.
  * @module
  */
-import { DEFAULT_SETTINGS } from "../engine/settings.ts";
-import { createApp, type HttpApp } from "../http/app.ts";
-import { PrometheusMetrics } from "../http/metrics.ts";
-import { asTidemarkError, problemResponse } from "../http/problem.ts";
-import type { HttpServer } from "../runtime/http_server.ts";
-import { observeProcess } from "../runtime/process_metrics.ts";
-import { loggerOf } from "./_log.ts";
-import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "./_store.ts";
-import { StopRequest } from "./_stop_request.ts";
-import { UsageError } from "./_usage_error.ts";
-import { countOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { DEFAULT_SETTINGS } from "../../engine/settings.ts";
+import { createApp, type HttpApp } from "../../http/app.ts";
+import { PrometheusMetrics } from "../../http/metrics.ts";
+import { asTidemarkError, problemResponse } from "../../http/problem.ts";
+import type { HttpServer } from "../../runtime/http_server.ts";
+import { observeProcess } from "../../runtime/process_metrics.ts";
+import { loggerOf } from "../_log.ts";
+import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "../target/store.ts";
+import { StopRequest } from "../_stop_request.ts";
+import { UsageError } from "../_usage_error.ts";
+import { countOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** Where it listens when nothing says so. */
 export const DEFAULT_LISTEN = "127.0.0.1:7460";

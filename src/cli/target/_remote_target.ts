@@ -1,8 +1,8 @@
 /** A job in a sidecar's store, and that store. */
-import { isNotTaken, TidemarkClient } from "../client/client.ts";
-import { TidemarkError } from "../engine/errors.ts";
-import type { AppendResult, EncodedChanges } from "../engine/types.ts";
-import type { CliIo } from "../runtime/cli_io.ts";
+import { isNotTaken, TidemarkClient } from "../../client/client.ts";
+import { TidemarkError } from "../../engine/errors.ts";
+import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
+import type { CliIo } from "../../runtime/cli_io.ts";
 import type {
   AppendPlace,
   OpenFor,
@@ -10,8 +10,8 @@ import type {
   ReadTarget,
   SalvageTarget,
   Target,
-} from "./_target.ts";
-import { UsageError } from "./_usage_error.ts";
+} from "./target.ts";
+import { UsageError } from "../_usage_error.ts";
 
 const RETRY_DELAY_MS = 1000;
 /** A sidecar that restarts is back within this time. */

@@ -2,11 +2,11 @@
  * `verify`: whether all that a job's checkpoints need is there, and with `--full` whether it is whole.
  * @module
  */
-import type { Problem, VerifyReport } from "../engine/types.ts";
-import { openReadStore, TARGET_OPTIONS } from "./_open_target.ts";
-import { formatBytes, formatCount } from "./_report.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF, EXIT_OK } from "./exit_codes.ts";
+import type { Problem, VerifyReport } from "../../engine/types.ts";
+import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
+import { formatBytes, formatCount } from "../_report.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const VERIFY: Command = {

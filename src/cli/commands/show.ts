@@ -2,14 +2,14 @@
  * `show`: a checkpoint with all that stands in its manifest.
  * @module
  */
-import { toJson } from "../http/json.ts";
-import type { CheckpointDetails } from "../engine/types.ts";
+import { toJson } from "../../http/json.ts";
+import type { CheckpointDetails } from "../../engine/types.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
-import { openReadStore, TARGET_OPTIONS } from "./_open_target.ts";
-import { formatBytes, formatTable } from "./_report.ts";
-import { checkpointOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
+import { formatBytes, formatTable } from "../_report.ts";
+import { checkpointOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const SHOW: Command = {

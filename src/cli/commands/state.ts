@@ -2,11 +2,11 @@
  * `state`: reads a state of a checkpoint back.
  * @module
  */
-import { openReadStore, TARGET_OPTIONS } from "./_open_target.ts";
-import { formatBytes } from "./_report.ts";
-import { checkpointOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
+import { formatBytes } from "../_report.ts";
+import { checkpointOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const STATE: Command = {

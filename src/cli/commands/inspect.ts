@@ -2,16 +2,16 @@
  * `inspect`: what a file of a store holds, without the store.
  * @module
  */
-import { TidemarkError } from "../engine/errors.ts";
-import type { Batch, ChangeFileHeader } from "../engine/format/change_file.ts";
-import { ChangeFileScan, type ScanEnd } from "../engine/format/change_file_reader.ts";
-import { decodeFact } from "../engine/format/fact.ts";
-import { FACT_BYTES_MAX } from "../engine/limits.ts";
-import { toJson } from "../http/json.ts";
-import type { InputFile } from "../runtime/cli_io.ts";
-import { formatBytes, formatCount } from "./_report.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF, EXIT_OK } from "./exit_codes.ts";
+import { TidemarkError } from "../../engine/errors.ts";
+import type { Batch, ChangeFileHeader } from "../../engine/format/change_file.ts";
+import { ChangeFileScan, type ScanEnd } from "../../engine/format/change_file_reader.ts";
+import { decodeFact } from "../../engine/format/fact.ts";
+import { FACT_BYTES_MAX } from "../../engine/limits.ts";
+import { toJson } from "../../http/json.ts";
+import type { InputFile } from "../../runtime/cli_io.ts";
+import { formatBytes, formatCount } from "../_report.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 const SKIPPABLE_MAGIC = [0x50, 0x2a, 0x4d, 0x18];
 const FACT_KIND = /^\{"kind":"([a-z][a-z0-9-]*)"/;

@@ -2,11 +2,11 @@
  * `resume`: rewinds a job to where its pipeline starts again.
  * @module
  */
-import { FALLBACK_OPTION, openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { formatTable } from "./_report.ts";
-import { atOption, u64ListOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import { FALLBACK_OPTION, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatTable } from "../_report.ts";
+import { atOption, u64ListOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const RESUME: Command = {

@@ -2,14 +2,14 @@
  * `retention`: which checkpoints of a job stay.
  * @module
  */
-import type { RetentionPolicy } from "../engine/types.ts";
-import { checkRetention } from "../engine/checkpoint/retention.ts";
-import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { formatCount } from "./_report.ts";
-import { countOption, durationOption, formatDuration } from "./_values.ts";
-import { UsageError } from "./_usage_error.ts";
-import type { Command, CommandContext, ParsedOptions } from "./command.ts";
-import { EXIT_OK } from "./exit_codes.ts";
+import type { RetentionPolicy } from "../../engine/types.ts";
+import { checkRetention } from "../../engine/checkpoint/retention.ts";
+import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatCount } from "../_report.ts";
+import { countOption, durationOption, formatDuration } from "../_values.ts";
+import { UsageError } from "../_usage_error.ts";
+import type { Command, CommandContext, ParsedOptions } from "../command.ts";
+import { EXIT_OK } from "../exit_codes.ts";
 
 const NONE = "none";
 

@@ -2,19 +2,19 @@
  * `append`: changes from a file or standard input to a writer, in bounded memory.
  * @module
  */
-import { TidemarkError } from "../engine/errors.ts";
-import { checkName } from "../engine/paths.ts";
-import type { AppendResult, EncodedChanges } from "../engine/types.ts";
-import { asTidemarkError } from "../http/problem.ts";
-import type { StopSignal } from "../runtime/cli_io.ts";
-import { CHANGE_FORMATS, readChanges } from "./_input.ts";
-import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
-import { formatBytes, formatCount, type Report } from "./_report.ts";
-import type { AppendPlace, Target } from "./_target.ts";
-import { StopRequest } from "./_stop_request.ts";
-import { choiceOption, countOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
+import { TidemarkError } from "../../engine/errors.ts";
+import { checkName } from "../../engine/paths.ts";
+import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
+import { asTidemarkError } from "../../http/problem.ts";
+import type { StopSignal } from "../../runtime/cli_io.ts";
+import { CHANGE_FORMATS, readChanges } from "../_input.ts";
+import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "../target/open_target.ts";
+import { formatBytes, formatCount, type Report } from "../_report.ts";
+import type { AppendPlace, Target } from "../target/target.ts";
+import { StopRequest } from "../_stop_request.ts";
+import { choiceOption, countOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 
 /** An input that pauses for so long is passed on as far as it has come. */
 const LULL_MS = 5;

@@ -2,18 +2,23 @@
  * `restore`: reads the changes of a writer back.
  * @module
  */
-import { toLines, toNdjson } from "../engine/format/change_output.ts";
-import { MIB } from "../engine/limits.ts";
-import type { RestoreTrailer } from "../engine/types.ts";
-import { cutChanges } from "../http/change_pieces.ts";
-import { CHANGE_FORMATS, type ChangeFormat } from "./_input.ts";
-import { FALLBACK_OPTION, openReadStore, TARGET_OPTIONS, WRITER_OPTION } from "./_open_target.ts";
-import { formatBytes, formatCount } from "./_report.ts";
-import type { TargetRestore } from "./_target.ts";
-import { StopRequest } from "./_stop_request.ts";
-import { atOption, choiceOption, countOption, keyGroupsOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "./exit_codes.ts";
+import { toLines, toNdjson } from "../../engine/format/change_output.ts";
+import { MIB } from "../../engine/limits.ts";
+import type { RestoreTrailer } from "../../engine/types.ts";
+import { cutChanges } from "../../http/change_pieces.ts";
+import { CHANGE_FORMATS, type ChangeFormat } from "../_input.ts";
+import {
+  FALLBACK_OPTION,
+  openReadStore,
+  TARGET_OPTIONS,
+  WRITER_OPTION,
+} from "../target/open_target.ts";
+import { formatBytes, formatCount } from "../_report.ts";
+import type { TargetRestore } from "../target/target.ts";
+import { StopRequest } from "../_stop_request.ts";
+import { atOption, choiceOption, countOption, keyGroupsOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 
 const WRITERS_OF: Readonly<Record<ChangeFormat, (bytes: Uint8Array) => Uint8Array>> = {
   lines: toLines,

@@ -2,15 +2,15 @@
  * `gc`: removes the checkpoints that retention lets go, and the objects that nothing needs.
  * @module
  */
-import { TidemarkError } from "../engine/errors.ts";
-import type { CollectionOptions, CollectionReport } from "../engine/types.ts";
-import { confirm, requireAssent, YES_OPTION } from "./_confirm.ts";
-import { openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { formatBytes, formatCount, formatTable } from "./_report.ts";
-import type { Target } from "./_target.ts";
-import { uuidListOption } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF, EXIT_OK } from "./exit_codes.ts";
+import { TidemarkError } from "../../engine/errors.ts";
+import type { CollectionOptions, CollectionReport } from "../../engine/types.ts";
+import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatBytes, formatCount, formatTable } from "../_report.ts";
+import type { Target } from "../target/target.ts";
+import { uuidListOption } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const GC: Command = {

@@ -1,5 +1,5 @@
 /** A job in a store of this machine. */
-import { hasCode } from "../engine/errors.ts";
+import { hasCode } from "../../engine/errors.ts";
 import type {
   AppendResult,
   EncodedChanges,
@@ -7,8 +7,8 @@ import type {
   JobReader,
   RestoredSlice,
   Store,
-} from "../engine/types.ts";
-import { openNamedStore } from "./_store.ts";
+} from "../../engine/types.ts";
+import { openNamedStore } from "./store.ts";
 import type {
   AppendPlace,
   OpenFor,
@@ -16,8 +16,8 @@ import type {
   ReadTarget,
   SalvageTarget,
   Target,
-} from "./_target.ts";
-import type { CommandContext } from "./command.ts";
+} from "./target.ts";
+import type { CommandContext } from "../command.ts";
 
 /** Opens the job `job` of the store that the options name, as its owner. */
 export async function openLocalTarget(

@@ -2,12 +2,12 @@
  * `delete`: deletes one checkpoint.
  * @module
  */
-import { confirm, requireAssent, YES_OPTION } from "./_confirm.ts";
-import { openReadStore, openTarget, OWN_OPTIONS } from "./_open_target.ts";
-import { formatBytes } from "./_report.ts";
-import { parseUuid, UUID_POSITIONAL } from "./_values.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { EXIT_CODE_OF, EXIT_OK } from "./exit_codes.ts";
+import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { openReadStore, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
+import { formatBytes } from "../_report.ts";
+import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
+import type { Command, CommandContext } from "../command.ts";
+import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const DELETE: Command = {

@@ -71,6 +71,8 @@ export type ErrorCode =
   | "invalid-name"
   | "invalid-change"
   | "invalid-request"
+  | "unauthorized"
+  | "forbidden"
   | "change-too-large"
   | "unsupported-format"
   | "unsupported-file-system"
@@ -115,6 +117,8 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "invalid-name": "invalid",
   "invalid-change": "invalid",
   "invalid-request": "invalid",
+  "unauthorized": "invalid",
+  "forbidden": "invalid",
   "change-too-large": "invalid",
   "unsupported-format": "invalid",
   "unsupported-file-system": "invalid",

@@ -28,6 +28,16 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "The request is not valid",
     nextStep: "Correct what the message names; nothing was changed",
   },
+  "unauthorized": {
+    title: "The request carries no token that is known",
+    nextStep:
+      "Send a token of this sidecar, as Authorization: Bearer TOKEN, or in TIDEMARK_TOKEN for the command line",
+  },
+  "forbidden": {
+    title: "The token lacks a right",
+    nextStep:
+      "Use a token that has the right that the message names, or ask whoever keeps the token file",
+  },
   "change-too-large": {
     title: "A change is too large",
     nextStep: "Split the value into changes of at most 256 MiB, and into smaller appends",

@@ -2,7 +2,7 @@
  * The one place where errors become answers: `application/problem+json` (RFC 9457).
  * @module
  */
-import { type ErrorKind, TidemarkError } from "../engine/errors.ts";
+import { type ErrorCode, type ErrorKind, TidemarkError } from "../engine/errors.ts";
 import { ERROR_GUIDE } from "./error_guide.ts";
 import { toJson } from "./json.ts";
 
@@ -17,6 +17,12 @@ export const STATUS_OF: Readonly<Record<ErrorKind, number>> = {
   "corrupt": 500,
   "closed": 503,
   "internal": 500,
+};
+
+/** Where a code has a status of its own. */
+const STATUS_OF_CODE: Readonly<Partial<Record<ErrorCode, number>>> = {
+  "unauthorized": 401,
+  "forbidden": 403,
 };
 
 /** Seconds after which a client may try again. */
@@ -68,7 +74,7 @@ export function problemOf(error: TidemarkError): Problem {
   return {
     type: `urn:tidemark:error:${error.code}`,
     title,
-    status: error instanceof RequestError ? error.status : STATUS_OF[error.kind],
+    status: statusOf(error),
     detail: error.message,
     code: error.code,
     kind: error.kind,
@@ -79,12 +85,19 @@ export function problemOf(error: TidemarkError): Problem {
   };
 }
 
+/** The HTTP status of an error. */
+export function statusOf(error: TidemarkError): number {
+  if (error instanceof RequestError) return error.status;
+  return STATUS_OF_CODE[error.code] ?? STATUS_OF[error.kind];
+}
+
 /** The answer to a request that failed. */
 export function problemResponse(error: TidemarkError): Response {
   const problem = problemOf(error);
   const headers = new Headers(error instanceof RequestError ? error.headers : {});
   headers.set("content-type", "application/problem+json");
   headers.set("cache-control", "no-store");
+  if (error.code === "unauthorized") headers.set("www-authenticate", 'Bearer realm="tidemark"');
   const retryAfterS = RETRY_AFTER_S[error.kind];
   if (retryAfterS !== undefined) headers.set("retry-after", String(retryAfterS));
   return new Response(`${toJson(problem)}\n`, { status: problem.status, headers });

@@ -18,6 +18,15 @@ const STATUSES: Readonly<Record<string, number>> = {
   "internal": 500,
 };
 
+const OWN_STATUSES: Readonly<Partial<Record<ErrorCode, number>>> = {
+  "unauthorized": 401,
+  "forbidden": 403,
+};
+
+function statusOf(code: ErrorCode): number {
+  return OWN_STATUSES[code] ?? STATUSES[ERROR_KINDS[code]];
+}
+
 async function problemOf(thrown: unknown, logger?: RecordingLogger): Promise<Response> {
   const app = createApp(storeWith(() => Promise.reject(thrown)), { logger });
   return await app.fetch(new Request("http://127.0.0.1/v1/jobs/j"));
@@ -35,12 +44,12 @@ describe("errors over HTTP", () => {
         details: { offset: 7, fingerprint: 2n ** 64n - 1n },
       });
       const response = await problemOf(error);
-      assert.equal(response.status, STATUSES[ERROR_KINDS[code]]);
+      assert.equal(response.status, statusOf(code));
       assert.equal(response.headers.get("content-type"), "application/problem+json");
       const { title, nextStep, ...rest } = await response.json();
       assert.deepEqual(rest, {
         type: `urn:tidemark:error:${code}`,
-        status: STATUSES[ERROR_KINDS[code]],
+        status: statusOf(code),
         detail: "Cannot do it: a reason",
         code,
         kind: ERROR_KINDS[code],

@@ -1,6 +1,7 @@
 /** Arguments of a command, checked against its options. */
 import { type ArgumentToken, tokenizeArguments } from "../runtime/arguments.ts";
 import type { Command, CommandOption, ParsedOptions } from "./command.ts";
+import { checkSide, refuseMissingSide } from "./_sides.ts";
 import { suggest } from "./_suggest.ts";
 import { UsageError } from "./_usage_error.ts";
 
@@ -27,7 +28,9 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
   }
   const isHelp = given.has("help");
   if (!isHelp) checkWhole(command, given, positionals);
-  return { positionals, options: optionsOf(given) };
+  const options = optionsOf(given);
+  if (!isHelp) checkSide(command, options);
+  return { positionals, options };
 }
 
 function takeOption(
@@ -41,6 +44,7 @@ function takeOption(
     throw new UsageError(`Cannot use ${rawName}: ${reason}`, command.name);
   };
   if (!Object.hasOwn(known, name)) {
+    refuseMissingSide(command, name);
     const meant = suggest(name, Object.keys(known));
     refuse(`${command.name} has no such option${meant ? `; did you mean --${meant}?` : ""}`);
   }

@@ -2,6 +2,7 @@
 import { COMMON_OPTIONS } from "./_arguments.ts";
 import type { Command, CommandOption } from "./command.ts";
 import { EXIT_CODE_OF } from "./exit_codes.ts";
+import { aboutOption, sidesInHelp } from "./_sides.ts";
 
 /** Help of all commands. */
 export function helpOfAll(commands: readonly Command[]): string {
@@ -25,14 +26,15 @@ export function helpOfAll(commands: readonly Command[]): string {
 
 /** Help of one command. */
 export function helpOf(command: Command): string {
-  const { name, about, positional, notes = [] } = command;
+  const { name, about, positional } = command;
+  const notes = [...command.notes ?? [], ...sidesInHelp(command)];
   const options = { ...command.options, ...COMMON_OPTIONS };
   const required = Object.entries(command.options)
     .filter(([, option]) => option.isRequired)
     .map(([optionName, option]) => ` --${optionName} ${option.value ?? "VALUE"}`);
   const rows = Object.entries(options).map((
     [key, option],
-  ) => [optionForm(key, option), option.about]);
+  ) => [optionForm(key, option), aboutOption(option)]);
   if (positional !== undefined) rows.unshift([positional.name, positional.about]);
   const width = Math.max(...rows.map(([form]) => form.length));
   const place = positional === undefined

@@ -7,6 +7,15 @@ import type { CliIo } from "../runtime/cli_io.ts";
 import type { OpenStoreOptions } from "../runtime/open_store.ts";
 import type { Report } from "./_report.ts";
 
+/** What a command can work on: a folder of this machine, or a running sidecar. */
+export type Side = "store" | "url";
+
+/** Whether a command works on each side; a text says why it does not. */
+export type Sides = Readonly<Record<Side, true | string>>;
+
+/** A command that works on both. */
+export const BOTH_SIDES: Sides = { store: true, url: true };
+
 /** An option of a command. */
 export interface CommandOption {
   readonly type: "string" | "boolean";
@@ -17,6 +26,8 @@ export interface CommandOption {
   readonly isRequired?: boolean;
   /** Whether it may be given several times. */
   readonly isRepeatable?: boolean;
+  /** The one side that it has a meaning on, and why it has none on the other. */
+  readonly only?: { readonly side: Side; readonly because: string };
 }
 
 /** What a command is given. */
@@ -55,6 +66,8 @@ export interface Command {
     readonly isRequired: boolean;
   };
   readonly options: Readonly<Record<string, CommandOption>>;
+  /** What it works on: it has `--store` and `--url` accordingly. */
+  readonly sides: Sides;
   /** Lines below the options in the help. */
   readonly notes?: readonly string[];
   /** Does it; answers the exit code. */

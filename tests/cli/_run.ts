@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { main } from "../../src/cli/cli.ts";
+import type { OpenStore } from "../../src/cli/command.ts";
 import { type CliIo, createCliIo, type StopSignal } from "../../src/runtime/cli_io.ts";
 
 /** What a command line did. */
@@ -26,6 +27,8 @@ export interface RunOptions {
   isErrorTerminal?: boolean;
   isInputTerminal?: boolean;
   io?: Partial<CliIo>;
+  /** Opens stores. @default as the process does */
+  openStore?: OpenStore;
 }
 
 /** An input or output of a test: parts of the process. */
@@ -36,9 +39,11 @@ export class TestIo {
   stderr = "";
   /** Codes that the process was ended with at once. */
   readonly exits: number[] = [];
+  readonly #openStore: OpenStore | undefined;
 
   constructor(options: RunOptions = {}) {
     const { stdin = "", env = {}, isErrorTerminal = false, isInputTerminal = false } = options;
+    this.#openStore = options.openStore;
     this.io = {
       ...createCliIo(),
       env,
@@ -46,10 +51,7 @@ export class TestIo {
       isInputTerminal,
       readInput: () =>
         typeof stdin === "string" || stdin instanceof Uint8Array ? once(stdin) : stdin,
-      writeOutput: (bytes) => {
-        this.#stdout.push(bytes.slice());
-        return Promise.resolve();
-      },
+      writeOutput: (bytes) => this.write(bytes),
       writeError: (text) => void (this.stderr += text),
       onStopSignal: (listener) => {
         this.#signals.add(listener);
@@ -59,6 +61,12 @@ export class TestIo {
       exit: (code) => void this.exits.push(code),
       ...options.io,
     };
+  }
+
+  /** Takes what a command writes to stdout. */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#stdout.push(bytes.slice());
+    return Promise.resolve();
   }
 
   /** Sends a signal. */
@@ -82,7 +90,7 @@ export class TestIo {
 
   /** Runs a command line to its end. */
   async run(args: readonly string[]): Promise<Ran> {
-    const code = await main(args, this.io);
+    const code = await main(args, this.io, this.#openStore);
     const { stdout, stdoutBytes, stderr } = this;
     const isJson = args.includes("--json") && stdout.startsWith("{");
     return { code, stdout, stdoutBytes, stderr, json: isJson ? JSON.parse(stdout) : undefined };

@@ -13,7 +13,7 @@ import { formatBytes, formatCount, type Report } from "../_report.ts";
 import type { AppendPlace, Target } from "../target/target.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { choiceOption, countOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 
 /** An input that pauses for so long is passed on as far as it has come. */
@@ -35,6 +35,7 @@ export const APPEND: Command = {
     },
     run: { type: "string", value: "N", about: "the pipeline's run, as resume answered it" },
   },
+  sides: BOTH_SIDES,
   notes: [
     "Makes the store and the job where they are missing. A signal ends it after the changes under way.",
     "However it ends, it says at which offset the writer stands durably.",

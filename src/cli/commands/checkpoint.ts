@@ -7,7 +7,7 @@ import { formatBytes } from "../_report.ts";
 import { UsageError } from "../_usage_error.ts";
 import { jsonOption, parseUuid, u64Option } from "../_values.ts";
 import type { StateSource } from "../../engine/types.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -34,6 +34,7 @@ export const CHECKPOINT: Command = {
       isRepeatable: true,
     },
   },
+  sides: BOTH_SIDES,
   run,
 };
 

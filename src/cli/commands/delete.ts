@@ -6,7 +6,7 @@ import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openReadStore, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatBytes } from "../_report.ts";
 import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -19,6 +19,7 @@ export const DELETE: Command = {
     "dry-run": { type: "boolean", about: "only say what would be done" },
     yes: YES_OPTION,
   },
+  sides: BOTH_SIDES,
   notes: [
     "On a terminal it shows its plan and asks; elsewhere it wants --yes. The checkpoint that the job",
     "goes on from can't be deleted, nor one that is pinned or being read.",

@@ -6,7 +6,7 @@ import type { JobUsage } from "../../engine/types.ts";
 import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "../target/open_target.ts";
 import { formatBytes, formatTable } from "../_report.ts";
 import type { ReadStore } from "../target/target.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -14,6 +14,7 @@ export const DU: Command = {
   name: "du",
   about: "Count the room that a job, or every job of a store, takes",
   options: { job: { ...JOB_OPTION, isRequired: false }, ...PLACE_OPTIONS },
+  sides: BOTH_SIDES,
   notes: [
     "Of what a checkpoint needs, its exclusive bytes would go with it; the others are shared with",
     "another checkpoint or the tail.",

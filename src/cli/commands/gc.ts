@@ -9,7 +9,7 @@ import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatBytes, formatCount, formatTable } from "../_report.ts";
 import type { Target } from "../target/target.ts";
 import { uuidListOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -28,6 +28,7 @@ export const GC: Command = {
     },
     yes: YES_OPTION,
   },
+  sides: BOTH_SIDES,
   notes: [
     "On a terminal it shows its plan and asks; elsewhere it wants --yes. What goes rests with its bytes",
     "in place first: pin it, or name it with --except, and it stays after all. An owner that is new,",

@@ -27,6 +27,10 @@ export const INSPECT: Command = {
     isRequired: true,
   },
   options: {},
+  sides: {
+    store: "it reads one file, without its store",
+    url: "it reads a file of this machine; show, du and verify ask a sidecar",
+  },
   notes: [
     "Reads the file alone and checks its checksums. The exit code is " +
     `${EXIT_CODE_OF.corrupt} when it is not whole and`,

@@ -7,7 +7,7 @@ import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "../target/open_target.
 import { formatBytes, formatTable } from "../_report.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
 import type { ReadStore } from "../target/target.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -15,6 +15,7 @@ export const LS: Command = {
   name: "ls",
   about: "List the jobs of a store, or a job's checkpoints and writers",
   options: { job: { ...JOB_OPTION, isRequired: false }, ...PLACE_OPTIONS },
+  sides: BOTH_SIDES,
   run,
 };
 

@@ -4,7 +4,7 @@
  */
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -16,6 +16,7 @@ export const PIN: Command = {
     ...OWN_OPTIONS,
     reason: { type: "string", value: "TEXT", about: "why, for people (pinned)" },
   },
+  sides: BOTH_SIDES,
   run,
 };
 

@@ -17,7 +17,7 @@ import { formatBytes, formatCount } from "../_report.ts";
 import type { TargetRestore } from "../target/target.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 
 const WRITERS_OF: Readonly<Record<ChangeFormat, (bytes: Uint8Array) => Uint8Array>> = {
@@ -48,6 +48,7 @@ export const RESTORE: Command = {
       about: "file to write, which appears when it is whole (stdout)",
     },
   },
+  sides: BOTH_SIDES,
   notes: [
     "lines writes each change's data and a newline, whatever its key group; use ndjson or cborseq for",
     "data that holds newlines. The restore is whole only if the exit code is 0.",

@@ -5,7 +5,7 @@
 import { FALLBACK_OPTION, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatTable } from "../_report.ts";
 import { atOption, u64ListOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -22,6 +22,7 @@ export const RESUME: Command = {
     },
     fallback: FALLBACK_OPTION,
   },
+  sides: BOTH_SIDES,
   notes: ["Appends of earlier runs are refused from then on."],
   run,
 };

@@ -8,7 +8,7 @@ import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatCount } from "../_report.ts";
 import { countOption, durationOption, formatDuration } from "../_values.ts";
 import { UsageError } from "../_usage_error.ts";
-import type { Command, CommandContext, ParsedOptions } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext, type ParsedOptions } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 const NONE = "none";
@@ -27,6 +27,7 @@ export const RETENTION: Command = {
       about: "what is older goes, such as 36h or 7d; none: any age",
     },
   },
+  sides: BOTH_SIDES,
   notes: [
     "Without an option it only shows. What is not given stays as it is. Nothing is removed by this:",
     "that is done after the next checkpoint, or by gc. Pinned checkpoints come on top.",

@@ -9,7 +9,7 @@ import { openReadStore, openTarget, OWN_OPTIONS, WRITER_OPTION } from "../target
 import type { ReadTarget } from "../target/target.ts";
 import { UsageError } from "../_usage_error.ts";
 import { jsonOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -22,11 +22,13 @@ export const RETIRE: Command = {
     metadata: {
       type: "string",
       value: "JSON",
-      about: "with --store: metadata of the checkpoint that it makes (that of the newest one)",
+      about: "metadata of the checkpoint that it makes (the newest one's)",
+      only: { side: "store", because: "the pipeline makes the checkpoint" },
     },
     "dry-run": { type: "boolean", about: "only say what would be done" },
     yes: YES_OPTION,
   },
+  sides: BOTH_SIDES,
   notes: [
     "At a sidecar (--url) it takes effect with the pipeline's next checkpoint. With --store nobody else",
     "would make one, so it makes one itself. Its name is free again in the job's next run.",
@@ -44,9 +46,6 @@ async function run(context: CommandContext): Promise<number> {
   const { options, report } = context;
   const [job, writer] = [options.required("job"), options.required("writer")];
   const [isLook, isRemote] = [options.flag("dry-run"), options.flag("url")];
-  if (isRemote && options.flag("metadata")) {
-    throw new UsageError("Cannot use --metadata with --url: the pipeline makes the checkpoint");
-  }
   if (!isLook) requireAssent(context, "retire", "--dry-run");
   const plan = await planOf(context, job, writer, isRemote);
   const end = `Writer ${writer} of job ${job} ends at offset ${plan.position.nextOffset}`;

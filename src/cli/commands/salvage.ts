@@ -6,7 +6,7 @@ import type { SalvageReport } from "../../engine/types.ts";
 import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openSalvage, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatCount, formatTable } from "../_report.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -19,6 +19,7 @@ export const SALVAGE: Command = {
     accept: { type: "string", value: "PLAN", about: "do it if the plan is still this one" },
     yes: YES_OPTION,
   },
+  sides: BOTH_SIDES,
   notes: [
     "It makes the catalog anew from what can be read, and names all that is gone. It deletes nothing.",
     "On a terminal it shows its plan and asks; elsewhere it wants --yes, or --accept with the plan that",

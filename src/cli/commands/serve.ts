@@ -52,6 +52,7 @@ export const SERVE: Command = {
       about: `time that requests have to finish after a signal (${SHUTDOWN_MS_MAX})`,
     },
   },
+  sides: { store: true, url: "it is the sidecar itself that it starts" },
   notes: [
     "Makes the store where it is missing. It answers whoever reaches the address: leave it on loopback",
     "unless the network is trusted. The first signal ends it in order, a second one at once.",

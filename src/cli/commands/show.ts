@@ -8,7 +8,7 @@ import { checkpointStates } from "./_checkpoint_states.ts";
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
 import { formatBytes, formatTable } from "../_report.ts";
 import { checkpointOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -19,6 +19,7 @@ export const SHOW: Command = {
     ...TARGET_OPTIONS,
     at: { type: "string", value: "AT", about: "latest (default), or a checkpoint's uuid" },
   },
+  sides: BOTH_SIDES,
   run,
 };
 

@@ -5,7 +5,7 @@
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
 import { formatBytes } from "../_report.ts";
 import { checkpointOption } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -23,6 +23,7 @@ export const STATE: Command = {
       about: "file to write, which appears when it is whole (stdout)",
     },
   },
+  sides: BOTH_SIDES,
   notes: ["What was written to stdout is whole only if the exit code is 0."],
   run,
 };

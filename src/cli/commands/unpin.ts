@@ -4,7 +4,7 @@
  */
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -13,6 +13,7 @@ export const UNPIN: Command = {
   about: "Leave a checkpoint to retention again",
   positional: UUID_POSITIONAL,
   options: OWN_OPTIONS,
+  sides: BOTH_SIDES,
   run,
 };
 

@@ -5,7 +5,7 @@
 import type { Problem, VerifyReport } from "../../engine/types.ts";
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
 import { formatBytes, formatCount } from "../_report.ts";
-import type { Command, CommandContext } from "../command.ts";
+import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
@@ -16,6 +16,7 @@ export const VERIFY: Command = {
     ...TARGET_OPTIONS,
     full: { type: "boolean", about: "read everything and check every checksum" },
   },
+  sides: BOTH_SIDES,
   notes: [
     "Without --full it looks whether everything is there with its size, and reads every manifest.",
     `The exit code is ${EXIT_CODE_OF.corrupt} when something is bad.`,

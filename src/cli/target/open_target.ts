@@ -1,9 +1,11 @@
-/** Finds the job that the options name, here or at a sidecar. */
+/**
+ * Finds the job that the options name, here or at a sidecar.
+ * @module
+ */
 import { openLocalSalvage, openLocalStore, openLocalTarget } from "./_local_target.ts";
 import { openRemoteSalvage, openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
 import { STORE_OPTION, TAKE_OVER_OPTION } from "./store.ts";
 import type { OpenFor, ReadStore, SalvageTarget, Target } from "./target.ts";
-import { UsageError } from "../_usage_error.ts";
 import type { CommandContext, CommandOption } from "../command.ts";
 
 /** The option that names a job. */
@@ -49,14 +51,14 @@ export const OWN_OPTIONS: Readonly<Record<string, CommandOption>> = {
 /** Opens the job that the options name, to be written to. */
 export async function openTarget(context: CommandContext, openFor: OpenFor): Promise<Target> {
   const job = context.options.required("job");
-  const url = urlOf(context);
+  const url = context.options.text("url");
   if (url === undefined) return await openLocalTarget(context, job, openFor);
   return await openRemoteTarget(context.io, url, job, openFor);
 }
 
 /** Opens the store that the options name, to be read beside its owner. */
 export async function openReadStore(context: CommandContext): Promise<ReadStore> {
-  const url = urlOf(context);
+  const url = context.options.text("url");
   if (url === undefined) return await openLocalStore(context);
   return openRemoteStore(context.io, url);
 }
@@ -66,17 +68,7 @@ export async function openSalvage(
   context: CommandContext,
   mode: "read" | "own",
 ): Promise<SalvageTarget> {
-  const url = urlOf(context);
+  const url = context.options.text("url");
   if (url === undefined) return await openLocalSalvage(context, mode);
   return openRemoteSalvage(context.io, url);
-}
-
-/** The sidecar's address, if there is to be one. */
-function urlOf({ options }: CommandContext): string | undefined {
-  const url = options.text("url");
-  const excluded = ["store", "take-over"].find((name) => options.flag(name));
-  if (url !== undefined && excluded !== undefined) {
-    throw new UsageError(`Cannot use --${excluded} with --url: name a folder or a sidecar`);
-  }
-  return url;
 }

@@ -1,4 +1,7 @@
-/** The store that the options name. */
+/**
+ * The store that the options name.
+ * @module
+ */
 import type { Store } from "../../engine/types.ts";
 import type { OpenStoreOptions } from "../../runtime/open_store.ts";
 import { loggerOf } from "../_log.ts";
@@ -17,7 +20,8 @@ export const STORE_OPTION: CommandOption = {
 /** The option that takes jobs over. */
 export const TAKE_OVER_OPTION: CommandOption = {
   type: "boolean",
-  about: "take the job from a live process on this machine, which is fenced then",
+  about: "take the job from a live process here, fencing it",
+  only: { side: "store", because: "a sidecar owns its jobs itself" },
 };
 
 /** Opens the store that the options name, and says so when that made it. */

@@ -1,4 +1,7 @@
-/** What a command works on: a job in a store of this machine, or in a sidecar's. */
+/**
+ * What a command works on: a job in a store of this machine, or in a sidecar's.
+ * @module
+ */
 import type {
   AppendResult,
   At,

@@ -1,0 +1,75 @@
+/**
+ * What the matrix of commands and sides runs of each command: one command line, on the job that is
+ * prepared.
+ * @module
+ */
+import type { RunOptions, TestIo } from "./_run.ts";
+
+/** What a command line may name of the prepared store. */
+export interface Prepared {
+  /** Uuids of the job's checkpoints, oldest first. */
+  readonly uuids: readonly string[];
+  /** A folder for what the command writes; its own on each side. */
+  readonly folder: string;
+}
+
+/** One command line of the matrix. */
+export interface SideCase {
+  /** Arguments behind the command's name, the side's own aside. */
+  args(prepared: Prepared): readonly string[];
+  readonly options?: (io: () => TestIo) => RunOptions;
+  /** Fields of the answer that can't be the same on both sides, and why. */
+  readonly differs?: Readonly<Record<string, string>>;
+}
+
+const J = ["--job", "j"];
+const NEW_EPOCH = "with --store the command is an owner of its own";
+const W = [...J, "--writer", "w"];
+
+/** By command; the matrix fails for one that is not here. */
+export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
+  serve: {
+    args: () => ["--listen", "127.0.0.1:0"],
+    options: (io) => ({
+      io: {
+        serve: () =>
+          Promise.resolve({
+            hostname: "127.0.0.1",
+            port: 1,
+            url: "http://127.0.0.1:1",
+            close: () => Promise.resolve(),
+          }),
+        writeOutput: (bytes) => {
+          io().signal("SIGTERM");
+          return io().write(bytes);
+        },
+      },
+    }),
+  },
+  append: { args: () => W, options: () => ({ stdin: "four\nfive\n" }) },
+  checkpoint: {
+    args: () => [...J, "--identifier", "evening", "--steps", "9", "--state", "index=-"],
+    options: () => ({ stdin: "a state" }),
+    differs: { epoch: NEW_EPOCH },
+  },
+  ls: { args: () => J },
+  show: { args: () => J },
+  restore: { args: ({ folder }) => [...W, "--at", "tail", "-o", `${folder}/out`] },
+  state: { args: ({ folder }) => ["index", ...J, "-o", `${folder}/out`] },
+  resume: { args: ({ uuids }) => [...J, "--at", uuids[0]], differs: { epoch: NEW_EPOCH } },
+  retire: {
+    args: () => [...W, "--yes"],
+    differs: { checkpoint: "with --store nobody else would make it" },
+  },
+  verify: { args: () => [...J, "--full"] },
+  du: { args: () => J },
+  retention: { args: () => [...J, "--max-count", "7"] },
+  pin: { args: ({ uuids }) => [...J, uuids[0], "--reason", "why not"] },
+  unpin: { args: ({ uuids }) => [...J, uuids[1]] },
+  delete: { args: ({ uuids }) => [...J, uuids[0], "--yes"] },
+  gc: { args: ({ uuids }) => [...J, "--yes", "--now", "--except", uuids[1]] },
+  salvage: {
+    args: () => [...J, "--dry-run"],
+    differs: { id: "it names the plan of this very store" },
+  },
+};

@@ -6,7 +6,8 @@ import { TidemarkError } from "./errors.ts";
 import { COUNT_MAX, NAME_LENGTH_MAX } from "./limits.ts";
 import { UUID_PATTERN } from "./uuid.ts";
 
-const NAME = /^[A-Za-z0-9_-](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
+/** What a job, writer, log or state name looks like; its length has a limit besides. */
+export const NAME = /^[A-Za-z0-9_-](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
 const COUNT = "[0-9]{20}";
 
 /** The log of a job in one process. */

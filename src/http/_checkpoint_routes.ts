@@ -1,81 +1,147 @@
-/** Checkpoints: make, list, show, pin. */
+/** Checkpoints: make, list, show, delete, give up, pin. */
+import type * as v from "valibot";
 import type { Job } from "../engine/types.ts";
+import { ABORTED, CHECKPOINTS, DEFINITIONS } from "./_answers.ts";
 import {
-  check,
   CHECKPOINT_BODY,
   CHECKPOINT_PATH,
   CHECKPOINTS_QUERY,
-  NO_QUERY,
+  EMPTY_BODY,
+  JOB_PATH,
   PIN_BODY,
   UUID_PATH,
 } from "./_requests.ts";
-import type { Route, RouteRequest } from "./_route.ts";
+import { type Route, route } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 
 /** Routes of checkpoints. */
 export const CHECKPOINT_ROUTES: readonly Route[] = [
-  { method: "POST", path: "/v1/jobs/:job/checkpoints", handle: checkpoint },
-  { method: "GET", path: "/v1/jobs/:job/checkpoints", handle: listCheckpoints },
-  { method: "GET", path: "/v1/jobs/:job/checkpoints/:uuid", handle: showCheckpoint },
-  { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid", handle: deleteCheckpoint },
-  { method: "POST", path: "/v1/jobs/:job/checkpoints/:uuid/abort", handle: abort },
-  { method: "PUT", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: pin },
-  { method: "DELETE", path: "/v1/jobs/:job/checkpoints/:uuid/pin", handle: unpin },
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/checkpoints",
+    operationId: "checkpoint",
+    tag: "checkpoints",
+    summary: "Makes a checkpoint",
+    right: "append",
+    request: { path: JOB_PATH, body: { json: CHECKPOINT_BODY } },
+    responses: {
+      201: {
+        description: "The checkpoint, published",
+        json: DEFINITIONS.Checkpoint,
+        headers: { location: "Its path" },
+      },
+    },
+    errors: ["checkpoint-exists", "checkpoint-not-found", "state-not-found", "aborted"],
+    handle: (request, { body }) => checkpoint(request, body),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/checkpoints",
+    operationId: "listCheckpoints",
+    tag: "checkpoints",
+    summary: "Lists the checkpoints, oldest first",
+    right: "read",
+    request: { path: JOB_PATH, query: CHECKPOINTS_QUERY },
+    responses: { 200: { description: "The checkpoints", json: CHECKPOINTS } },
+    errors: [],
+    handle: async (request, { query }) => listCheckpoints(await request.job(), query.unpublished),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/checkpoints/:uuid",
+    operationId: "showCheckpoint",
+    tag: "checkpoints",
+    summary: "Shows one checkpoint; `latest` is taken too",
+    right: "read",
+    request: { path: CHECKPOINT_PATH },
+    responses: {
+      200: {
+        description: "The checkpoint with what stands in its manifest",
+        json: DEFINITIONS.CheckpointDetails,
+      },
+    },
+    errors: ["checkpoint-not-found"],
+    handle: async (request, { path }) =>
+      jsonResponse(await (await request.job()).checkpointDetails(path.uuid)),
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/jobs/:job/checkpoints/:uuid",
+    operationId: "deleteCheckpoint",
+    tag: "checkpoints",
+    summary: "Deletes one checkpoint",
+    right: "admin",
+    request: { path: UUID_PATH },
+    responses: { 200: { description: "What went and what stays", json: DEFINITIONS.Collection } },
+    errors: ["checkpoint-not-found", "checkpoint-in-use"],
+    handle: async (request, { path }) =>
+      jsonResponse(await (await request.job()).deleteCheckpoint(path.uuid)),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/checkpoints/:uuid/abort",
+    operationId: "abortCheckpoint",
+    tag: "checkpoints",
+    summary: "Gives up one that is being made",
+    right: "append",
+    request: { path: UUID_PATH, body: { json: EMPTY_BODY } },
+    responses: { 200: { description: "Whether it was given up", json: ABORTED } },
+    errors: [],
+    handle: async (request, { path: { uuid } }) =>
+      jsonResponse({ uuid, isAborted: (await request.job()).abortCheckpoint(uuid) }),
+  }),
+  route({
+    method: "PUT",
+    path: "/v1/jobs/:job/checkpoints/:uuid/pin",
+    operationId: "pinCheckpoint",
+    tag: "checkpoints",
+    summary: "Keeps a checkpoint whatever retention says",
+    right: "admin",
+    request: { path: UUID_PATH, body: { json: PIN_BODY } },
+    responses: {
+      200: { description: "The checkpoint as the list has it", json: DEFINITIONS.Checkpoint },
+    },
+    errors: ["checkpoint-not-found"],
+    async handle(request, { path, body }) {
+      const job = await request.job();
+      await job.pin(path.uuid, body.reason);
+      return await listed(job, path.uuid);
+    },
+  }),
+  route({
+    method: "DELETE",
+    path: "/v1/jobs/:job/checkpoints/:uuid/pin",
+    operationId: "unpinCheckpoint",
+    tag: "checkpoints",
+    summary: "Leaves it to retention again",
+    right: "admin",
+    request: { path: UUID_PATH },
+    responses: {
+      200: { description: "The checkpoint as the list has it", json: DEFINITIONS.Checkpoint },
+    },
+    errors: ["checkpoint-not-found"],
+    async handle(request, { path }) {
+      const job = await request.job();
+      await job.unpin(path.uuid);
+      return await listed(job, path.uuid);
+    },
+  }),
 ];
 
-async function checkpoint(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const options = await request.json(CHECKPOINT_BODY);
+async function checkpoint(
+  request: RouteRequest,
+  options: v.InferOutput<typeof CHECKPOINT_BODY>,
+): Promise<Response> {
   const job = await request.job();
   const made = await job.checkpoint(options);
   return jsonResponse(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
 }
 
-async function listCheckpoints(request: RouteRequest): Promise<Response> {
-  const { unpublished = false } = request.query(CHECKPOINTS_QUERY);
-  const job = await request.job();
+async function listCheckpoints(job: Job, unpublished = false): Promise<Response> {
   const checkpoints = await job.checkpoints();
   if (!unpublished) return jsonResponse({ checkpoints });
   return jsonResponse({ checkpoints, unpublished: job.unpublishedCheckpoints() });
-}
-
-async function showCheckpoint(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { at } = check(CHECKPOINT_PATH, "path", { at: request.param("uuid") });
-  const job = await request.job();
-  return jsonResponse(await job.checkpointDetails(at));
-}
-
-async function deleteCheckpoint(request: RouteRequest): Promise<Response> {
-  const uuid = uuidOf(request);
-  const job = await request.job();
-  return jsonResponse(await job.deleteCheckpoint(uuid));
-}
-
-async function abort(request: RouteRequest): Promise<Response> {
-  const uuid = uuidOf(request);
-  const job = await request.job();
-  return jsonResponse({ uuid, isAborted: job.abortCheckpoint(uuid) });
-}
-
-async function pin(request: RouteRequest): Promise<Response> {
-  const uuid = uuidOf(request);
-  const { reason } = await request.json(PIN_BODY);
-  const job = await request.job();
-  await job.pin(uuid, reason);
-  return await listed(job, uuid);
-}
-
-async function unpin(request: RouteRequest): Promise<Response> {
-  const uuid = uuidOf(request);
-  const job = await request.job();
-  await job.unpin(uuid);
-  return await listed(job, uuid);
-}
-
-function uuidOf(request: RouteRequest): string {
-  request.query(NO_QUERY);
-  return check(UUID_PATH, "path", { uuid: request.param("uuid") }).uuid;
 }
 
 /** The checkpoint as the list has it. */

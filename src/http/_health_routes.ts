@@ -1,14 +1,60 @@
 /** Whether the process lives, whether it takes requests, and what it counts. */
+import { HEALTH, NOT_READY, READY } from "./_answers.ts";
 import { EXPOSITION_MEDIA_TYPE } from "./_exposition.ts";
-import type { Route, RouteRequest } from "./_route.ts";
+import { mediaTypeOf } from "./_negotiation.ts";
+import { type Route, route } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 import { asTidemarkError, RequestError } from "./problem.ts";
 
 /** Routes for whoever watches the process. */
 export const HEALTH_ROUTES: readonly Route[] = [
-  { method: "GET", path: "/healthz", handle: () => jsonResponse({ status: "ok" }) },
-  { method: "GET", path: "/readyz", handle: readiness },
-  { method: "GET", path: "/metrics", handle: metrics },
+  route({
+    method: "GET",
+    path: "/healthz",
+    operationId: "healthz",
+    tag: "watch",
+    summary: "Says that the process lives",
+    right: "none",
+    request: {},
+    responses: { 200: { description: "It lives", json: HEALTH } },
+    errors: [],
+    handle: () => jsonResponse({ status: "ok" }),
+  }),
+  route({
+    method: "GET",
+    path: "/readyz",
+    operationId: "readyz",
+    tag: "watch",
+    summary: "Says whether requests are taken",
+    right: "none",
+    request: {},
+    responses: {
+      200: { description: "It is ready", json: READY },
+      503: { description: "It is not, and why", json: NOT_READY },
+    },
+    errors: [],
+    handle: readiness,
+  }),
+  route({
+    method: "GET",
+    path: "/metrics",
+    operationId: "metrics",
+    tag: "watch",
+    summary: "What it counts, for Prometheus",
+    right: "read",
+    request: {},
+    responses: {
+      200: {
+        description: "The metrics",
+        content: {
+          [mediaTypeOf(EXPOSITION_MEDIA_TYPE)]: { description: "Text exposition format 0.0.4" },
+        },
+      },
+    },
+    errors: [],
+    handle: metrics,
+  }),
 ];
 
 async function readiness(request: RouteRequest): Promise<Response> {

@@ -1,28 +1,75 @@
 /** Jobs: create, show, list, resume. */
+import type * as v from "valibot";
 import { checkRetention } from "../engine/checkpoint/retention.ts";
 import { hasCode } from "../engine/errors.ts";
 import type { Job, RetentionPolicy } from "../engine/types.ts";
-import { JOB_BODY, NO_QUERY, RESUME_BODY } from "./_requests.ts";
-import type { Route, RouteRequest } from "./_route.ts";
+import { JOB, JOBS, RESUMED } from "./_answers.ts";
+import { JOB_BODY, JOB_PATH, RESUME_BODY } from "./_requests.ts";
+import { type Route, route } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 import { RequestError } from "./problem.ts";
 
 /** Routes of jobs. */
 export const JOB_ROUTES: readonly Route[] = [
-  { method: "GET", path: "/v1/jobs", handle: listJobs },
-  { method: "PUT", path: "/v1/jobs/:job", handle: createJob },
-  { method: "GET", path: "/v1/jobs/:job", handle: showJob },
-  { method: "POST", path: "/v1/jobs/:job/resume", handle: resume },
+  route({
+    method: "GET",
+    path: "/v1/jobs",
+    operationId: "listJobs",
+    tag: "jobs",
+    summary: "Lists the jobs",
+    right: "read",
+    request: {},
+    responses: { 200: { description: "The jobs, in order of name", json: JOBS } },
+    errors: [],
+    handle: async ({ store }) =>
+      jsonResponse({ jobs: (await store.jobs()).map((job) => ({ job })) }),
+  }),
+  route({
+    method: "PUT",
+    path: "/v1/jobs/:job",
+    operationId: "createJob",
+    tag: "jobs",
+    summary: "Creates the job unless it is there; describes it",
+    right: "admin",
+    request: { path: JOB_PATH, body: { json: JOB_BODY } },
+    responses: {
+      200: { description: "The job was there", json: JOB },
+      201: { description: "The job was made", json: JOB, headers: { location: "Its path" } },
+    },
+    errors: [],
+    handle: (request, { body }) => createJob(request, body),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job",
+    operationId: "showJob",
+    tag: "jobs",
+    summary: "Describes the job",
+    right: "read",
+    request: { path: JOB_PATH },
+    responses: { 200: { description: "The job", json: JOB } },
+    errors: [],
+    handle: async (request) => jsonResponse(await describe(await request.job())),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/resume",
+    operationId: "resume",
+    tag: "jobs",
+    summary: "Rewinds the job to where its pipeline starts again",
+    right: "append",
+    request: { path: JOB_PATH, body: { json: RESUME_BODY } },
+    responses: { 200: { description: "Where to start", json: RESUMED } },
+    errors: ["checkpoint-not-found", "fingerprint-mismatch"],
+    handle: (request, { body }) => resume(request, body),
+  }),
 ];
 
-async function listJobs(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  return jsonResponse({ jobs: (await request.store.jobs()).map((job) => ({ job })) });
-}
-
-async function createJob(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { retention, ...options } = await request.json(JOB_BODY);
+async function createJob(
+  request: RouteRequest,
+  { retention, ...options }: v.InferOutput<typeof JOB_BODY>,
+): Promise<Response> {
   if (retention !== undefined) refuseBadRetention(retention);
   try {
     return jsonResponse(await describe(await keep(await request.job(options), retention)));
@@ -48,11 +95,6 @@ async function keep(job: Job, retention: RetentionPolicy | undefined): Promise<J
   return job;
 }
 
-async function showJob(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  return jsonResponse(await describe(await request.job()));
-}
-
 async function describe(job: Job): Promise<Record<string, unknown>> {
   const checkpoints = await job.checkpoints();
   return {
@@ -69,9 +111,10 @@ async function describe(job: Job): Promise<Record<string, unknown>> {
   };
 }
 
-async function resume(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const options = await request.json(RESUME_BODY);
+async function resume(
+  request: RouteRequest,
+  options: v.InferOutput<typeof RESUME_BODY>,
+): Promise<Response> {
   const job = await request.job({ fallback: options.fallback });
   const { checkpoint, ...result } = await job.resume(options);
   return jsonResponse({ ...result, checkpoint: checkpoint ?? null });

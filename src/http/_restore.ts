@@ -12,22 +12,17 @@ import { asTidemarkError, problemOf } from "./problem.ts";
 const PIECE_BYTES_MAX = 1024 * 1024;
 
 /** How changes leave. */
-export type RestoreFormat = "ndjson" | "cborseq";
-
 interface Output {
-  readonly mediaType: string;
   changes(bytes: Uint8Array): Uint8Array;
   end(content: Readonly<Record<string, unknown>>): Uint8Array;
 }
 
-const OUTPUTS: Readonly<Record<RestoreFormat, Output>> = {
-  ndjson: {
-    mediaType: NDJSON,
+const OUTPUTS: Readonly<Record<string, Output>> = {
+  [NDJSON]: {
     changes: toNdjson,
     end: (content) => new TextEncoder().encode(`${toJson(content)}\n`),
   },
-  cborseq: {
-    mediaType: CBOR_SEQUENCE,
+  [CBOR_SEQUENCE]: {
     changes: (bytes) => bytes.slice(),
     end: encodeEndItem,
   },
@@ -36,12 +31,14 @@ const OUTPUTS: Readonly<Record<RestoreFormat, Output>> = {
 /**
  * Answers with the changes of one writer. The first slice is read before the status is sent, so
  * that what is not there is a 404 and not a cut stream.
+ *
+ * @param mediaType One that the route declares.
  */
 export async function restoreResponse(
   job: Job,
   writer: string,
   options: Pick<RestoreOptions, "at" | "from" | "keyGroups" | "fallback">,
-  format: RestoreFormat,
+  mediaType: string,
 ): Promise<Response> {
   const stream = job.restore({ ...options, writers: [writer] });
   stream.trailer.catch(() => {
@@ -49,7 +46,7 @@ export async function restoreResponse(
   });
   const slices = stream.slices()[Symbol.asyncIterator]();
   const first = await slices.next();
-  const output = OUTPUTS[format];
+  const output = OUTPUTS[mediaType];
   const pieces = encode(slices, first, stream.trailer, output);
   const body = new ReadableStream<Uint8Array>({
     // Called only when the reader asks for more: that is the backpressure.
@@ -63,7 +60,7 @@ export async function restoreResponse(
     },
   }, { highWaterMark: 0 });
   return new Response(body, {
-    headers: { "content-type": output.mediaType, "cache-control": "no-store" },
+    headers: { "content-type": mediaType, "cache-control": "no-store" },
   });
 }
 

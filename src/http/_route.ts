@@ -1,157 +1,198 @@
-/** What every route works with. */
-import type { Context } from "hono";
-import type * as v from "valibot";
-import type { Job, JobOptions, Store } from "../engine/types.ts";
-import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
-import { check } from "./_requests.ts";
-import type { PrometheusMetrics } from "./metrics.ts";
+/**
+ * A route is a declaration: what it takes, what it answers, who may ask. Requests are checked against it here, in one
+ * place, and `/openapi.json` is made from it.
+ */
+import * as v from "valibot";
+import type { ErrorCode } from "../engine/errors.ts";
+import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
+import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
+import type { RouteRequest } from "./_route_request.ts";
+import { JSON_TYPE } from "./media_types.ts";
 import { RequestError } from "./problem.ts";
 
-/** Largest JSON body; user metadata of a checkpoint is at most 64 KiB. */
-const JSON_BYTES_MAX = 1024 * 1024;
+/** Who may ask. */
+export type Right = "none" | "read" | "append" | "admin";
 
-/** One route: a method and a path, answered by a handler. */
-export interface Route {
+/** Named parts of a request, each with what it may be. */
+export type Entries = v.ObjectEntries;
+
+/** A body of some media type; the route reads it, whole or as it comes. */
+export interface MediaType {
+  readonly description: string;
+  /** What it holds, as far as JSON Schema can say it: of a stream each of its items. */
+  readonly items?: v.GenericSchema;
+}
+
+/** What a body may be: JSON, which is read and checked before the route sees it, or other media types. */
+export type BodyDeclaration =
+  | { readonly json: v.GenericSchema; readonly content?: undefined }
+  | { readonly json?: undefined; readonly content: Readonly<Record<string, MediaType>> };
+
+/** What a request may say. What is not declared is refused, but for headers. */
+export interface RequestDeclaration<
+  Path extends Entries = Entries,
+  Query extends Entries = Entries,
+  Head extends Entries = Entries,
+  Body extends BodyDeclaration | undefined = BodyDeclaration | undefined,
+> {
+  readonly path?: Path;
+  readonly query?: Query;
+  readonly headers?: Head;
+  readonly body?: Body;
+}
+
+/** An answer that is no error. */
+export interface ResponseDeclaration {
+  readonly description: string;
+  /** Of a JSON body. */
+  readonly json?: v.GenericSchema;
+  /** Of any other body. */
+  readonly content?: Readonly<Record<string, MediaType>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a route gets of a request, checked. */
+export interface RouteInput<
+  Path extends Entries,
+  Query extends Entries,
+  Head extends Entries,
+  Body extends BodyDeclaration | undefined,
+> {
+  readonly path: v.InferOutput<v.StrictObjectSchema<Path, undefined>>;
+  readonly query: v.InferOutput<v.StrictObjectSchema<Query, undefined>>;
+  readonly headers: v.InferOutput<v.StrictObjectSchema<Head, undefined>>;
+  /** The JSON body. */
+  readonly body: Body extends { readonly json: infer Schema extends v.GenericSchema }
+    ? v.InferOutput<Schema>
+    : undefined;
+  /** Media type of the request's body: one of those that are declared. */
+  readonly type: string;
+  /** Media type that the client wants: one of those that are declared. */
+  readonly accepted: string;
+}
+
+interface RouteFacts {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
-  readonly handle: (request: RouteRequest) => Promise<Response> | Response;
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly right: Right;
+  /** By status. */
+  readonly responses: Readonly<Record<number, ResponseDeclaration>>;
+  /** Codes that it fails with, besides those that any route may. */
+  readonly errors: readonly ErrorCode[];
 }
 
-/** What the app gives to its routes. */
-export interface RouteServices {
-  readonly store: Store;
-  readonly toTakeOver: TakeOver;
-  readonly bodyBytesMax: number;
-  readonly bodyBudget: BodyBudget;
-  readonly isDraining: () => boolean;
-  readonly metrics: PrometheusMetrics | undefined;
+/** One route: a method and a path, what it takes, what it answers. */
+export interface Route extends RouteFacts {
+  readonly request: RequestDeclaration;
+  /** Checks the request, and answers it. */
+  readonly answer: (request: RouteRequest) => Promise<Response>;
 }
 
-/** Takes each job over once: whoever takes it from this process later is not robbed in turn. */
-export class TakeOver {
-  readonly #isWanted: boolean;
-  readonly #done = new Set<string>();
-
-  constructor(isWanted: boolean) {
-    this.#isWanted = isWanted;
-  }
-
-  isWanted(job: string): boolean {
-    return this.#isWanted && !this.#done.has(job);
-  }
-
-  done(job: string): void {
-    if (this.#isWanted) this.#done.add(job);
-  }
+/** Makes a route of its declaration. */
+export function route<
+  // deno-lint-ignore ban-types -- nothing is declared
+  Path extends Entries = {},
+  // deno-lint-ignore ban-types -- nothing is declared
+  Query extends Entries = {},
+  // deno-lint-ignore ban-types -- nothing is declared
+  Head extends Entries = {},
+  Body extends BodyDeclaration | undefined = undefined,
+>(
+  declared: RouteFacts & {
+    readonly request: RequestDeclaration<Path, Query, Head, Body>;
+    readonly handle: (
+      request: RouteRequest,
+      input: RouteInput<Path, Query, Head, Body>,
+    ) => Promise<Response> | Response;
+  },
+): Route {
+  const { handle, ...facts } = declared;
+  const checks = new Checks(facts);
+  return {
+    ...facts,
+    async answer(request) {
+      const input = await checks.run(request) as RouteInput<Path, Query, Head, Body>;
+      return await handle(request, input);
+    },
+  };
 }
 
-/** A request on its way through a route. */
-export class RouteRequest {
-  readonly #context: Context;
+/** What a declaration demands of a request, made ready once. */
+class Checks {
+  readonly #path: v.GenericSchema;
+  readonly #query: v.GenericSchema;
+  readonly #headers: v.GenericSchema;
+  readonly #pathNames: readonly string[];
+  readonly #headerNames: readonly string[];
+  readonly #body: BodyDeclaration | undefined;
+  readonly #types: readonly string[];
+  readonly #produces: readonly string[];
 
-  constructor(context: Context, readonly services: RouteServices) {
-    this.#context = context;
+  constructor({ request, responses }: Pick<Route, "request" | "responses">) {
+    const { path = {}, query = {}, headers = {}, body } = request;
+    this.#path = v.strictObject(path);
+    this.#query = v.strictObject(query);
+    this.#headers = v.object(headers);
+    this.#pathNames = Object.keys(path);
+    this.#headerNames = Object.keys(headers);
+    this.#body = body;
+    this.#types = Object.keys(body?.content ?? {});
+    this.#produces = producedTypes(responses);
   }
 
-  get store(): Store {
-    return this.services.store;
-  }
-
-  get method(): string {
-    return this.#context.req.raw.method;
-  }
-
-  get headers(): Headers {
-    return this.#context.req.raw.headers;
-  }
-
-  /** Set off when the client goes away. */
-  get signal(): AbortSignal {
-    return this.#context.req.raw.signal;
-  }
-
-  /** A part of the path, decoded. */
-  param(name: string): string {
-    return this.#context.req.param(name) ?? "";
-  }
-
-  /** The job that the path names; by default it must exist. */
-  async job(options: JobOptions = {}): Promise<Job> {
-    const { toTakeOver } = this.services;
-    const id = this.param("job");
-    const takeOver = toTakeOver.isWanted(id);
-    const job = await this.store.job(id, { takeOver, create: false, ...options });
-    toTakeOver.done(id);
-    return job;
-  }
-
-  query<Schema extends v.GenericSchema>(schema: Schema): v.InferOutput<Schema> {
-    const values: Record<string, string> = {};
-    for (const [name, texts] of Object.entries(this.#context.req.queries())) {
-      if (texts.length > 1) {
-        throw new RequestError(
-          400,
-          `Cannot read the query: ${name} is there ${texts.length} times`,
-        );
-      }
-      values[name] = texts[0];
+  async run(request: RouteRequest): Promise<RouteInput<Entries, Entries, Entries, undefined>> {
+    const path = check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name)));
+    const query = check(this.#query, "query", readQuery(request.url));
+    const headers = this.#headerNames.length === 0 ? {} : check(
+      this.#headers,
+      "headers",
+      pick(this.#headerNames, (name) => request.headers.get(name) ?? undefined),
+    );
+    const accepted = this.#accepted(request.headers.get("accept"));
+    const type = mediaTypeOf(request.headers.get("content-type"));
+    if (this.#types.length > 0 && !this.#types.includes(type)) {
+      throw unsupportedMediaType(type, this.#types);
     }
-    return check(schema, "query", values);
+    const body = this.#body?.json === undefined
+      ? undefined
+      : await readJsonBody(request, type, this.#body.json);
+    return { path, query, headers, type, accepted, body } as RouteInput<
+      Entries,
+      Entries,
+      Entries,
+      undefined
+    >;
   }
 
-  /** The body whole; its memory counts until it is released. */
-  body(): Promise<HeldBody> {
-    const { bodyBytesMax, bodyBudget } = this.services;
-    return readBody(this.#context.req.raw, bodyBytesMax, bodyBudget);
-  }
-
-  /** The body piece by piece, of any length. */
-  stream(): AsyncGenerator<Uint8Array> {
-    return streamBody(this.#context.req.raw);
-  }
-
-  /** The JSON object in the body; an empty body is an empty object. */
-  async json<Schema extends v.GenericSchema>(schema: Schema): Promise<v.InferOutput<Schema>> {
-    const { bodyBytesMax, bodyBudget } = this.services;
-    const bytesMax = Math.min(JSON_BYTES_MAX, bodyBytesMax);
-    const body = await readBody(this.#context.req.raw, bytesMax, bodyBudget);
-    try {
-      if (body.bytes.length === 0) return check(schema, "body", {});
-      const type = mediaType(this.headers);
-      if (type !== "application/json") throw unsupportedMediaType(type, ["application/json"]);
-      return check(schema, "body", parseObject(body.bytes));
-    } finally {
-      body.release();
-    }
+  #accepted(accept: string | null): string {
+    const accepted = chooseMediaType(accept, this.#produces);
+    if (accepted !== undefined) return accepted;
+    throw new RequestError(
+      406,
+      `Cannot answer in ${accept}: accept ${this.#produces.join(" or ")}`,
+      { wanted: accept, available: this.#produces },
+    );
   }
 }
 
-/** The media type of a request's body, without parameters, in lower case. */
-export function mediaType(headers: Headers): string {
-  return (headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
+/** Media types that a route answers in, the usual one first. */
+export function producedTypes(responses: Route["responses"]): readonly string[] {
+  const types = Object.values(responses).flatMap(({ json, content = {} }) => [
+    ...(json === undefined ? [] : [JSON_TYPE]),
+    ...Object.keys(content),
+  ]);
+  return [...new Set(types)];
 }
 
-/** The refusal of a media type. */
-export function unsupportedMediaType(found: string, wanted: readonly string[]): RequestError {
-  return new RequestError(
-    415,
-    `Cannot read a body of type ${found === "" ? "unknown" : found}: ` +
-      `send content-type ${wanted.join(" or ")}`,
-    { found, wanted },
-    { "accept": wanted.join(", ") },
-  );
-}
-
-function parseObject(bytes: Uint8Array): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new RequestError(400, `Cannot read the body as JSON: ${reason}`);
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new RequestError(400, "Cannot read the body: wants a JSON object");
-  }
-  return value;
+function pick(
+  names: readonly string[],
+  read: (name: string) => string | undefined,
+): Record<string, string | undefined> {
+  const values: Record<string, string | undefined> = {};
+  for (const name of names) values[name] = read(name);
+  return values;
 }

@@ -1,34 +1,62 @@
 /** State objects: write one ahead of its checkpoint, read one of a checkpoint. */
 import { TidemarkError } from "../engine/errors.ts";
-import { check, CHECKPOINT_PATH, NO_QUERY } from "./_requests.ts";
-import { mediaType, type Route, type RouteRequest, unsupportedMediaType } from "./_route.ts";
+import type { At } from "../engine/types.ts";
+import { DEFINITIONS } from "./_answers.ts";
+import { CHECKPOINT_STATE_PATH, STATE_PATH } from "./_requests.ts";
+import { type Route, route } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 import { BYTES } from "./media_types.ts";
 
 /** Routes of state objects. */
 export const STATE_ROUTES: readonly Route[] = [
-  { method: "POST", path: "/v1/jobs/:job/states/:state", handle: write },
-  { method: "GET", path: "/v1/jobs/:job/checkpoints/:uuid/states/:state", handle: read },
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/states/:state",
+    operationId: "writeState",
+    tag: "states",
+    summary: "Writes a state that a checkpoint is to have",
+    right: "append",
+    request: {
+      path: STATE_PATH,
+      body: { content: { [BYTES]: { description: "The state's bytes, of any length" } } },
+    },
+    responses: {
+      201: {
+        description: "The state object, on disk, but in no checkpoint yet",
+        json: DEFINITIONS.State,
+      },
+    },
+    errors: ["backpressure"],
+    /** The body goes to the store as it comes: only a piece of it is in memory. */
+    async handle(request, { path }) {
+      const job = await request.job();
+      const { signal } = request;
+      return jsonResponse(await job.writeState(path.state, request.stream(), { signal }), 201);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/checkpoints/:uuid/states/:state",
+    operationId: "readState",
+    tag: "states",
+    summary: "Reads a state of a checkpoint",
+    right: "read",
+    request: { path: CHECKPOINT_STATE_PATH },
+    responses: {
+      200: {
+        description: "The state's bytes; cut where a block is bad",
+        content: { [BYTES]: { description: "The state's bytes" } },
+        headers: { etag: "XXH64 of all of it" },
+      },
+    },
+    errors: ["checkpoint-not-found", "state-not-found", "snapshot-expired"],
+    handle: (request, { path }) => read(request, path.state, path.uuid),
+  }),
 ];
 
-/** The body goes to the store as it comes: only a piece of it is in memory. */
-async function write(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const type = mediaType(request.headers);
-  if (type !== BYTES) throw unsupportedMediaType(type, [BYTES]);
-  const job = await request.job();
-  const { signal } = request;
-  return jsonResponse(
-    await job.writeState(request.param("state"), request.stream(), { signal }),
-    201,
-  );
-}
-
 /** The first piece is read before the status is sent, so that what is not there is a 404. */
-async function read(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { at } = check(CHECKPOINT_PATH, "path", { at: request.param("uuid") });
-  const name = request.param("state");
+async function read(request: RouteRequest, name: string, at: At): Promise<Response> {
   const job = await request.job();
   const { uuid, states } = await job.checkpointDetails(at);
   const pieces = job.readState(name, { at: uuid })[Symbol.asyncIterator]();

@@ -1,51 +1,99 @@
 /** What a job keeps: collect, count, verify, salvage. */
+import type * as v from "valibot";
 import { TidemarkError } from "../engine/errors.ts";
-import { EXPLAIN_BODY, GC_BODY, NO_QUERY, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
-import type { Route, RouteRequest } from "./_route.ts";
+import { DEFINITIONS, EXPLANATION, SALVAGE, USAGE, VERIFIED } from "./_answers.ts";
+import { EXPLAIN_BODY, GC_BODY, JOB_PATH, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
+import { type Route, route } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 
 /** Routes of what a job keeps. */
 export const UPKEEP_ROUTES: readonly Route[] = [
-  { method: "POST", path: "/v1/jobs/:job/gc", handle: collect },
-  { method: "POST", path: "/v1/jobs/:job/explain", handle: explain },
-  { method: "GET", path: "/v1/jobs/:job/usage", handle: usage },
-  { method: "POST", path: "/v1/jobs/:job/verify", handle: verify },
-  { method: "POST", path: "/v1/jobs/:job/salvage", handle: salvage },
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/gc",
+    operationId: "collect",
+    tag: "upkeep",
+    summary: "Removes what retention lets go",
+    right: "admin",
+    request: { path: JOB_PATH, body: { json: GC_BODY } },
+    responses: {
+      200: {
+        description: "What went and what stays, with the reason for each",
+        json: DEFINITIONS.Collection,
+      },
+    },
+    errors: [],
+    handle: async (request, { body }) => jsonResponse(await (await request.job()).collect(body)),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/explain",
+    operationId: "explain",
+    tag: "upkeep",
+    summary: "Says why an object stays or goes",
+    right: "read",
+    request: { path: JOB_PATH, body: { json: EXPLAIN_BODY } },
+    responses: {
+      200: { description: "What the next collection does with it, and why", json: EXPLANATION },
+    },
+    errors: [],
+    async handle(request, { body: { key, ...options } }) {
+      return jsonResponse(await (await request.job()).explain(key, options));
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/usage",
+    operationId: "usage",
+    tag: "upkeep",
+    summary: "Counts the room that the job takes",
+    right: "read",
+    request: { path: JOB_PATH },
+    responses: {
+      200: { description: "Bytes and objects, by kind and by checkpoint", json: USAGE },
+    },
+    errors: [],
+    handle: async (request) => jsonResponse(await (await request.job()).usage()),
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/verify",
+    operationId: "verify",
+    tag: "upkeep",
+    summary: "Checks what the job needs",
+    right: "read",
+    request: { path: JOB_PATH, body: { json: VERIFY_BODY } },
+    responses: { 200: { description: "What was read, and what is bad", json: VERIFIED } },
+    errors: ["aborted"],
+    /** Reads no further when the client has gone away. */
+    async handle(request, { body: { level } }) {
+      const job = await request.job();
+      const { signal } = request;
+      return await unlessGone(request, "verify", () => job.verify({ level, signal }));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/salvage",
+    operationId: "salvage",
+    tag: "upkeep",
+    summary: "Brings back a job that can't be opened",
+    right: "admin",
+    request: { path: JOB_PATH, body: { json: SALVAGE_BODY } },
+    responses: {
+      200: { description: "What was found, and what would be done or was", json: SALVAGE },
+    },
+    errors: ["plan-changed", "snapshot-expired", "aborted"],
+    handle: (request, { body }) => salvage(request, body),
+  }),
 ];
 
-async function collect(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const options = await request.json(GC_BODY);
-  const job = await request.job();
-  return jsonResponse(await job.collect(options));
-}
-
-async function explain(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { key, ...options } = await request.json(EXPLAIN_BODY);
-  const job = await request.job();
-  return jsonResponse(await job.explain(key, options));
-}
-
-async function usage(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const job = await request.job();
-  return jsonResponse(await job.usage());
-}
-
-/** Reads no further when the client has gone away. */
-async function verify(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { level } = await request.json(VERIFY_BODY);
-  const job = await request.job();
-  const { signal } = request;
-  return await unlessGone(request, "verify", () => job.verify({ level, signal }));
-}
-
 /** Of a job that can't be opened: it is not named as others are. */
-async function salvage(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const options = await request.json(SALVAGE_BODY);
+async function salvage(
+  request: RouteRequest,
+  options: v.InferOutput<typeof SALVAGE_BODY>,
+): Promise<Response> {
   const { signal, store, services: { toTakeOver } } = request;
   const job = request.param("job");
   const takeOver = toTakeOver.isWanted(job);

@@ -1,4 +1,4 @@
-/** Writers: append, persist, restore. */
+/** Writers: append, persist, retire, restore. */
 import { TidemarkError } from "../engine/errors.ts";
 import {
   changesFromCborArray,
@@ -6,69 +6,141 @@ import {
   changesFromNdjson,
 } from "../engine/format/change_input.ts";
 import type { EncodedChanges, Job } from "../engine/types.ts";
+import { APPENDED, DEFINITIONS, PERSISTED } from "./_answers.ts";
 import {
   APPEND_HEADERS,
   APPEND_QUERY,
-  check,
-  NO_QUERY,
+  EMPTY_BODY,
   PERSIST_BODY,
   RESTORE_QUERY,
+  WRITER_PATH,
 } from "./_requests.ts";
-import { type RestoreFormat, restoreResponse } from "./_restore.ts";
-import { mediaType, type Route, type RouteRequest, unsupportedMediaType } from "./_route.ts";
+import { restoreResponse } from "./_restore.ts";
+import { type BodyDeclaration, type Route, route, type RouteInput } from "./_route.ts";
+import type { RouteRequest } from "./_route_request.ts";
 import { jsonResponse } from "./json.ts";
 import { CBOR_ARRAY, CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
-import { RequestError } from "./problem.ts";
 
-const READERS: ReadonlyMap<string, (bytes: Uint8Array) => EncodedChanges> = new Map([
-  [CBOR_SEQUENCE, changesFromCborSequence],
-  [CBOR_ARRAY, changesFromCborArray],
-  [NDJSON, changesFromNdjson],
-]);
+const READERS: Readonly<Record<string, (bytes: Uint8Array) => EncodedChanges>> = {
+  [CBOR_SEQUENCE]: changesFromCborSequence,
+  [CBOR_ARRAY]: changesFromCborArray,
+  [NDJSON]: changesFromNdjson,
+};
 
 /** Routes of writers. */
 export const WRITER_ROUTES: readonly Route[] = [
-  { method: "POST", path: "/v1/jobs/:job/writers/:writer/changes", handle: append },
-  { method: "GET", path: "/v1/jobs/:job/writers/:writer/changes", handle: restore },
-  { method: "POST", path: "/v1/jobs/:job/writers/:writer/persist", handle: persist },
-  { method: "POST", path: "/v1/jobs/:job/writers/:writer/retire", handle: retire },
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/writers/:writer/changes",
+    operationId: "append",
+    tag: "writers",
+    summary: "Appends",
+    right: "append",
+    request: {
+      path: WRITER_PATH,
+      query: APPEND_QUERY,
+      headers: APPEND_HEADERS,
+      body: {
+        content: {
+          [CBOR_SEQUENCE]: { description: "A CBOR sequence of [keyGroup, bytes]" },
+          [CBOR_ARRAY]: { description: "One CBOR array of [keyGroup, bytes]" },
+          [NDJSON]: { description: "Lines of JSON" },
+        },
+      },
+    },
+    responses: { 200: { description: "Where the changes lie", json: APPENDED } },
+    errors: [
+      "invalid-change",
+      "change-too-large",
+      "offset-mismatch",
+      "offset-conflict",
+      "run-required",
+      "backpressure",
+    ],
+    handle: append,
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/writers/:writer/changes",
+    operationId: "restore",
+    tag: "writers",
+    summary: "Restores",
+    right: "read",
+    request: { path: WRITER_PATH, query: RESTORE_QUERY },
+    responses: {
+      200: {
+        description: "The changes in order, and the trailer",
+        content: {
+          [NDJSON]: { description: "Lines of JSON; the last is the trailer" },
+          [CBOR_SEQUENCE]: { description: "A CBOR sequence; the last item is the trailer, a map" },
+        },
+      },
+    },
+    errors: ["checkpoint-not-found", "writer-not-found", "truncated", "snapshot-expired"],
+    async handle(request, { path, query, accepted }) {
+      const job = await request.job();
+      const response = await restoreResponse(job, path.writer, query, accepted);
+      // Nobody reads the body of a HEAD: what it holds is let go at once.
+      if (request.method === "HEAD") await response.body?.cancel();
+      return response;
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/writers/:writer/persist",
+    operationId: "persist",
+    tag: "writers",
+    summary: "Waits until everything is durable",
+    right: "append",
+    request: { path: WRITER_PATH, body: { json: PERSIST_BODY } },
+    responses: { 200: { description: "What is durable now, and where it lies", json: PERSISTED } },
+    errors: ["writer-not-found", "truncated"],
+    async handle(request, { path, body }) {
+      const job = await request.job();
+      await requireWriter(job, path.writer);
+      return jsonResponse(await job.writer(path.writer).persist(body.from));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/writers/:writer/retire",
+    operationId: "retireWriter",
+    tag: "writers",
+    summary: "Ends a writer with the next checkpoint",
+    right: "admin",
+    request: { path: WRITER_PATH, body: { json: EMPTY_BODY } },
+    responses: { 200: { description: "The writer, as it stands", json: DEFINITIONS.Writer } },
+    errors: ["writer-not-found"],
+    async handle(request, { path: { writer } }) {
+      const job = await request.job();
+      job.retireWriter(writer);
+      return jsonResponse((await job.writers()).find((position) => position.writer === writer));
+    },
+  }),
 ];
 
-async function append(request: RouteRequest): Promise<Response> {
-  const { ack } = request.query(APPEND_QUERY);
-  const headers = check(APPEND_HEADERS, "headers", Object.fromEntries(request.headers));
-  const type = mediaType(request.headers);
-  const read = READERS.get(type);
-  if (read === undefined) throw unsupportedMediaType(type, [...READERS.keys()]);
+type AppendInput = RouteInput<
+  typeof WRITER_PATH,
+  typeof APPEND_QUERY,
+  typeof APPEND_HEADERS,
+  BodyDeclaration
+>;
+
+async function append(
+  request: RouteRequest,
+  { path, query, headers, type }: Omit<AppendInput, "body">,
+): Promise<Response> {
   const job = await request.job();
   const body = await request.body();
   try {
     // Read first: what can't be read begins no writer.
-    const changes = read(body.bytes);
-    const writer = job.writer(request.param("writer"));
-    const options = { ack, run: headers["tidemark-run"] };
+    const changes = READERS[type](body.bytes);
+    const writer = job.writer(path.writer);
+    const options = { ack: query.ack, run: headers["tidemark-run"] };
     return jsonResponse(await writer.appendAt(headers["tidemark-offset"], changes, options));
   } finally {
     body.release();
   }
-}
-
-async function persist(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const { from } = await request.json(PERSIST_BODY);
-  const job = await request.job();
-  const writer = request.param("writer");
-  await requireWriter(job, writer);
-  return jsonResponse(await job.writer(writer).persist(from));
-}
-
-/** Takes effect with the next published checkpoint. */
-async function retire(request: RouteRequest): Promise<Response> {
-  request.query(NO_QUERY);
-  const job = await request.job();
-  const writer = request.param("writer");
-  job.retireWriter(writer);
-  return jsonResponse((await job.writers()).find((position) => position.writer === writer));
 }
 
 async function requireWriter(job: Job, writer: string): Promise<void> {
@@ -79,30 +151,5 @@ async function requireWriter(job: Job, writer: string): Promise<void> {
     `Cannot persist writer ${writer} of job ${job.id}: there is no such writer; ` +
       `the first append begins one`,
     { details: { job: job.id, writer } },
-  );
-}
-
-async function restore(request: RouteRequest): Promise<Response> {
-  const query = request.query(RESTORE_QUERY);
-  const format = chooseFormat(request.headers.get("accept"));
-  const job = await request.job();
-  const response = await restoreResponse(job, request.param("writer"), query, format);
-  // Nobody reads the body of a HEAD: what it holds is let go at once.
-  if (request.method === "HEAD") await response.body?.cancel();
-  return response;
-}
-
-function chooseFormat(accept: string | null): RestoreFormat {
-  const wanted = (accept ?? "*/*").split(",").map((part) =>
-    part.split(";")[0].trim().toLowerCase()
-  );
-  for (const type of wanted) {
-    if (type === CBOR_SEQUENCE) return "cborseq";
-    if (type === NDJSON || type === "*/*" || type === "application/*") return "ndjson";
-  }
-  throw new RequestError(
-    406,
-    `Cannot answer in ${wanted.join(", ")}: accept ${NDJSON} or ${CBOR_SEQUENCE}`,
-    { wanted, available: [NDJSON, CBOR_SEQUENCE] },
   );
 }

@@ -11,7 +11,7 @@ import { MIB } from "../engine/limits.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
-import { RouteRequest, type RouteServices, TakeOver } from "./_route.ts";
+import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
@@ -124,11 +124,11 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
 }
 
 function addRoutes(app: Hono, services: RouteServices): void {
-  for (const { method, path, handle } of ROUTES) {
+  for (const { method, path, answer } of ROUTES) {
     app.on(method, path, async (context) => {
       refuseForeignPages(context.req.raw);
       if (path.startsWith("/v1/") && services.isDraining()) throw closing();
-      return await handle(new RouteRequest(context, services));
+      return await answer(new RouteRequest(context, services));
     });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {

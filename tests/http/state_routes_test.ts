@@ -55,6 +55,20 @@ describe("POST …/states/{state}", () => {
       }
     }));
 
+  test("keeps states of any name that is allowed", () =>
+    withJob(async (app) => {
+      const states: Record<string, unknown> = Object.create(null);
+      for (const name of ["constructor", "prototype", "__proto__"]) {
+        states[name] = { written: (await write(app, name, name)).json.uuid };
+      }
+      const { status, text } = await app.ask("POST", CHECKPOINTS, { json: { states } });
+      assert.equal(status, 201, text);
+      for (const name of Object.keys(states)) {
+        const read = await app.ask("GET", `${CHECKPOINTS}/latest/states/${name}`);
+        assert.deepEqual([read.status, read.text], [200, name]);
+      }
+    }));
+
   test("takes an empty body, and no other type", () =>
     withJob(async (app) => {
       const { json } = await write(app, "empty", "");

@@ -1,0 +1,90 @@
+/** Checks parts of a request against what is declared. */
+import * as v from "valibot";
+import type { RouteRequest } from "./_route_request.ts";
+import { JSON_TYPE } from "./media_types.ts";
+import { RequestError } from "./problem.ts";
+
+/** Largest JSON body; user metadata of a checkpoint is at most 64 KiB. */
+const JSON_BYTES_MAX = 1024 * 1024;
+
+/** Checks one part of a request. @throws {RequestError} 400 that names every wrong field */
+export function check<Schema extends v.GenericSchema>(
+  schema: Schema,
+  what: string,
+  value: unknown,
+): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  const fields = result.issues.map((issue) => ({
+    field: v.getDotPath(issue) ?? "",
+    reason: reasonOf(issue),
+  }));
+  const reasons = fields.map(({ field, reason }) => `${field} ${reason}`.trim()).join("; ");
+  throw new RequestError(400, `Cannot read the ${what}: ${reasons}`, { fields });
+}
+
+function reasonOf(issue: v.BaseIssue<unknown>): string {
+  if (issue.type === "strict_object" && issue.expected === "never") return "is not known";
+  return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
+}
+
+/** The query by name. @throws {RequestError} 400 when a name is there more than once */
+export function readQuery(url: string): Readonly<Record<string, string>> {
+  const from = url.indexOf("?");
+  if (from < 0) return NO_QUERY;
+  const to = url.indexOf("#", from);
+  const values: Record<string, string> = Object.create(null);
+  for (const [name, text] of new URLSearchParams(url.slice(from + 1, to < 0 ? undefined : to))) {
+    if (name in values) {
+      throw new RequestError(
+        400,
+        `Cannot read the query: ${name} is there more than once; send it once`,
+      );
+    }
+    values[name] = text;
+  }
+  return values;
+}
+
+const NO_QUERY = Object.freeze({});
+
+/** The JSON object in the body; an empty body is an empty object. */
+export async function readJsonBody(
+  request: RouteRequest,
+  type: string,
+  schema: v.GenericSchema,
+): Promise<unknown> {
+  const body = await request.body(JSON_BYTES_MAX);
+  try {
+    if (body.bytes.length === 0) return check(schema, "body", {});
+    if (type !== JSON_TYPE) throw unsupportedMediaType(type, [JSON_TYPE]);
+    return check(schema, "body", parseObject(body.bytes));
+  } finally {
+    body.release();
+  }
+}
+
+/** The refusal of a media type. */
+export function unsupportedMediaType(found: string, wanted: readonly string[]): RequestError {
+  return new RequestError(
+    415,
+    `Cannot read a body of type ${found === "" ? "unknown" : found}: ` +
+      `send content-type ${wanted.join(" or ")}`,
+    { found, wanted },
+    { "accept": wanted.join(", ") },
+  );
+}
+
+function parseObject(bytes: Uint8Array): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RequestError(400, `Cannot read the body as JSON: ${reason}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new RequestError(400, "Cannot read the body: wants a JSON object");
+  }
+  return value;
+}

@@ -1,0 +1,89 @@
+/** A request on its way through a route, and what routes work with. */
+import type { Context } from "hono";
+import type { Job, JobOptions, Store } from "../engine/types.ts";
+import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
+import type { PrometheusMetrics } from "./metrics.ts";
+
+/** What the app gives to its routes. */
+export interface RouteServices {
+  readonly store: Store;
+  readonly toTakeOver: TakeOver;
+  readonly bodyBytesMax: number;
+  readonly bodyBudget: BodyBudget;
+  readonly isDraining: () => boolean;
+  readonly metrics: PrometheusMetrics | undefined;
+}
+
+/** Takes each job over once: whoever takes it from this process later is not robbed in turn. */
+export class TakeOver {
+  readonly #isWanted: boolean;
+  readonly #done = new Set<string>();
+
+  constructor(isWanted: boolean) {
+    this.#isWanted = isWanted;
+  }
+
+  isWanted(job: string): boolean {
+    return this.#isWanted && !this.#done.has(job);
+  }
+
+  done(job: string): void {
+    if (this.#isWanted) this.#done.add(job);
+  }
+}
+
+/** A request on its way through a route. */
+export class RouteRequest {
+  readonly #context: Context;
+
+  constructor(context: Context, readonly services: RouteServices) {
+    this.#context = context;
+  }
+
+  get store(): Store {
+    return this.services.store;
+  }
+
+  get method(): string {
+    return this.#context.req.raw.method;
+  }
+
+  get url(): string {
+    return this.#context.req.raw.url;
+  }
+
+  get headers(): Headers {
+    return this.#context.req.raw.headers;
+  }
+
+  /** Set off when the client goes away. */
+  get signal(): AbortSignal {
+    return this.#context.req.raw.signal;
+  }
+
+  /** A part of the path, decoded. */
+  param(name: string): string {
+    return this.#context.req.param(name) ?? "";
+  }
+
+  /** The job that the path names; by default it must exist. */
+  async job(options: JobOptions = {}): Promise<Job> {
+    const { toTakeOver } = this.services;
+    const id = this.param("job");
+    const takeOver = toTakeOver.isWanted(id);
+    const job = await this.store.job(id, { takeOver, create: false, ...options });
+    toTakeOver.done(id);
+    return job;
+  }
+
+  /** The body whole; its memory counts until it is released. */
+  body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
+    const { bodyBytesMax, bodyBudget } = this.services;
+    return readBody(this.#context.req.raw, Math.min(bytesMax, bodyBytesMax), bodyBudget);
+  }
+
+  /** The body piece by piece, of any length. */
+  stream(): AsyncGenerator<Uint8Array> {
+    return streamBody(this.#context.req.raw);
+  }
+}

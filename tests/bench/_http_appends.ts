@@ -1,0 +1,211 @@
+/** Appends over HTTP, beside an empty route and beside the codec alone. @module */
+import { join } from "node:path";
+import { DEFAULT_SETTINGS } from "../../src/engine/settings.ts";
+import { barAtMost, type BenchBar, type BenchRow, median } from "./_bench.ts";
+import { jobOf } from "./_http_bodies.ts";
+import type { ChildRequest, ChildUsage } from "./_http_child.ts";
+import type { LoadFigures, LoadRequest } from "./_http_load.ts";
+import { node, Talk, thisRuntime } from "./_http_talk.ts";
+
+const MIB = 1024 * 1024;
+const P99_MS_MAX = 20;
+/** What `serve` takes by default: four bodies of the largest size. */
+const BODY_BUDGET_BYTES = 4 * 64 * MIB;
+
+/** How much to do. */
+export interface AppendSizes {
+  readonly connections: number;
+  /** Bytes of bodies that there are; they are gone through again and again. */
+  readonly corpusBytes: number;
+  readonly warmUpRounds: number;
+  readonly rounds: number;
+  readonly bodies: readonly BodySize[];
+}
+
+interface BodySize {
+  readonly name: string;
+  readonly bytes: number;
+  /** Requests of one slice. */
+  readonly requests: number;
+  /** How long requests come at half load. */
+  readonly openSeconds: number;
+  /** CPU time at most, of that of an empty route and the codec together. */
+  readonly bar: number;
+}
+
+/** Microseconds of CPU per request. */
+interface Cost {
+  readonly user: number;
+  readonly system: number;
+}
+
+interface Slice {
+  readonly cost: Cost;
+  readonly requestsPerSecond: number;
+}
+
+const CONTENDERS = ["store", "empty", "codec"] as const;
+type Contender = (typeof CONTENDERS)[number];
+type Processes = Readonly<Record<Contender, Talk>>;
+
+/** Measures every size, on the same three processes. */
+export async function measureAppends(
+  folder: string,
+  sizes: AppendSizes,
+): Promise<{ rows: BenchRow[]; bars: BenchBar[] }> {
+  const begin = (kind: Contender): Talk =>
+    new Talk(thisRuntime(), "_http_child.ts", [kind, join(folder, "store")]);
+  const processes = { store: begin("store"), empty: begin("empty"), codec: begin("codec") };
+  const loads: Talk[] = [];
+  try {
+    const { store, empty } = processes;
+    const ports = { store: await portOf(store), empty: await portOf(empty) };
+    const rows: BenchRow[] = [];
+    const bars: BenchBar[] = [];
+    const baseMib = (await usageOf(store)).peakMib;
+    for (const body of sizes.bodies) {
+      const { bytes } = body;
+      const args = [bytes, Math.max(sizes.corpusBytes, bytes), sizes.connections].map(String);
+      const load = new Talk(node(), "_http_load.ts", args);
+      loads.push(load);
+      const measured = await new AppendRounds(processes, ports, load, sizes, body).run();
+      rows.push(...measured.rows);
+      bars.push(...measured.bars);
+      await load.end();
+    }
+    const peakMib = (await usageOf(store)).peakMib;
+    const boundMib = (DEFAULT_SETTINGS.inFlightBytesMax + BODY_BUDGET_BYTES) / MIB + baseMib;
+    rows.push({ what: "memory of the sidecar before the first append, MiB", measured: baseMib });
+    bars.push(barAtMost("peak memory of the sidecar x its bound", 1, peakMib / boundMib));
+    rows.push({ what: "peak memory of the sidecar, MiB", measured: peakMib });
+    for (const talk of Object.values(processes)) await talk.end();
+    return { rows, bars };
+  } finally {
+    for (const talk of [...loads, ...Object.values(processes)]) talk.kill();
+  }
+}
+
+function portOf(talk: Talk): Promise<number> {
+  return talk.ask({ kind: "port" } satisfies ChildRequest);
+}
+
+function usageOf(talk: Talk): Promise<ChildUsage> {
+  return talk.ask({ kind: "usage" } satisfies ChildRequest);
+}
+
+class AppendRounds {
+  constructor(
+    readonly processes: Processes,
+    readonly ports: Readonly<Record<"store" | "empty", number>>,
+    readonly load: Talk,
+    readonly sizes: AppendSizes,
+    readonly body: BodySize,
+  ) {}
+
+  get #jobUrl(): string {
+    return `http://127.0.0.1:${this.ports.store}/v1/jobs/${jobOf(this.body.bytes)}`;
+  }
+
+  async run(): Promise<{ rows: BenchRow[]; bars: BenchBar[] }> {
+    const made = await fetch(this.#jobUrl, { method: "PUT" });
+    if (made.status !== 201) throw new Error(`Cannot make a job: ${await made.text()}`);
+    const slices: Record<Contender, Slice[]> = { store: [], empty: [], codec: [] };
+    const { warmUpRounds, rounds } = this.sizes;
+    for (let round = -warmUpRounds; round < rounds; round++) {
+      for (let turn = 0; turn < CONTENDERS.length; turn++) {
+        const kind = CONTENDERS[(round + warmUpRounds + turn) % CONTENDERS.length];
+        const slice = await this.#slice(kind);
+        if (round >= 0) slices[kind].push(slice);
+      }
+    }
+    const perSecond = median(slices.store.map(({ requestsPerSecond }) => requestsPerSecond));
+    const atHalf = await this.#atHalfLoad(perSecond);
+    await this.#checkStored(atHalf.acknowledged);
+    return this.#report(slices, atHalf);
+  }
+
+  async #slice(kind: Contender): Promise<Slice> {
+    const { requests } = this.body;
+    const before = await usageOf(this.processes[kind]);
+    const seconds = kind === "codec" ? await this.#encode() : await this.#closedLoop(kind);
+    const after = await usageOf(this.processes[kind]);
+    const cost = {
+      user: (after.user - before.user) / requests,
+      system: (after.system - before.system) / requests,
+    };
+    return { cost, requestsPerSecond: requests / seconds };
+  }
+
+  async #encode(): Promise<number> {
+    const { bytes, requests } = this.body;
+    const { connections } = this.sizes;
+    const batchMax = Math.floor(DEFAULT_SETTINGS.persistSizeThresholdBytes / bytes);
+    const startMs = performance.now();
+    await this.processes.codec.ask(
+      {
+        kind: "encode",
+        bodyBytes: bytes,
+        corpusBytes: Math.max(this.sizes.corpusBytes, bytes),
+        bodies: requests,
+        batch: Math.min(connections, batchMax),
+      } satisfies ChildRequest,
+    );
+    return (performance.now() - startMs) / 1000;
+  }
+
+  async #closedLoop(kind: "store" | "empty"): Promise<number> {
+    const request: LoadRequest = { port: this.ports[kind], requests: this.body.requests };
+    return (await this.load.ask<LoadFigures>(request)).seconds;
+  }
+
+  #atHalfLoad(perSecond: number): Promise<LoadFigures> {
+    const rate = perSecond / 2;
+    const requests = Math.max(1, Math.round(rate * this.body.openSeconds));
+    return this.load.ask({ port: this.ports.store, requests, rate } satisfies LoadRequest);
+  }
+
+  /** Nothing counts unless all that was acknowledged is there. */
+  async #checkStored(acknowledged: readonly number[]): Promise<void> {
+    const answer = await fetch(this.#jobUrl);
+    const { writers } = await answer.json() as {
+      writers: { writer: string; durableOffset: number }[];
+    };
+    acknowledged.forEach((count, i) => {
+      const found = writers.find(({ writer }) => writer === `w${i}`)?.durableOffset ?? 0;
+      if (found === count) return;
+      throw new Error(`Writer w${i} has ${found} durable changes of ${count} acknowledged ones`);
+    });
+  }
+
+  #report(
+    slices: Readonly<Record<Contender, Slice[]>>,
+    atHalf: LoadFigures,
+  ): { rows: BenchRow[]; bars: BenchBar[] } {
+    const { name, bar } = this.body;
+    const costs = (kind: Contender, of: (cost: Cost) => number): number =>
+      median(slices[kind].map(({ cost }) => of(cost)));
+    const row = (what: string, kind: Contender): BenchRow => ({
+      what: `${what}, ${name}, us of CPU per request`,
+      measured: costs(kind, ({ user, system }) => user + system),
+      user: costs(kind, ({ user }) => user),
+      system: costs(kind, ({ system }) => system),
+      "requests/s": median(slices[kind].map((slice) => slice.requestsPerSecond)),
+    });
+    const sum = ({ cost }: Slice): number => cost.user + cost.system;
+    const ratios = slices.store.map((store, round) =>
+      sum(store) / (sum(slices.empty[round]) + sum(slices.codec[round]))
+    );
+    return {
+      rows: [
+        row("append", "store"),
+        row("empty route", "empty"),
+        row("codec alone", "codec"),
+        { what: `append at half load, ${name}, median ms`, measured: atHalf.p50Ms },
+      ],
+      bars: [
+        barAtMost(`append of ${name}, CPU x empty route and codec`, bar, median(ratios)),
+        barAtMost(`append of ${name}, p99 at half load, ms`, P99_MS_MAX, atHalf.p99Ms),
+      ],
+    };
+  }
+}

@@ -1,0 +1,72 @@
+/** Processes that are asked line by line: each line of JSON on stdin is answered by one on stdout. @module */
+import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
+import { createInterface, type Interface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** How to begin a TypeScript program on this runtime. */
+export function thisRuntime(): string[] {
+  if (process.versions.deno !== undefined) return [process.execPath, "run", "-A", "--quiet"];
+  if (process.versions.bun !== undefined) return [process.execPath];
+  return [process.execPath, "--import", "tsx"];
+}
+
+/** How to begin one on Node, from any runtime. */
+export function node(): string[] {
+  const { deno, bun } = process.versions;
+  return [deno ?? bun ? "node" : process.execPath, "--import", "tsx"];
+}
+
+/** A process that answers. */
+export class Talk {
+  readonly #child: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+  readonly #what: string;
+
+  constructor([program, ...flags]: readonly string[], file: string, args: readonly string[]) {
+    this.#what = `${file} ${args.join(" ")}`;
+    const path = fileURLToPath(new URL(`./${file}`, import.meta.url));
+    this.#child = spawn(program, [...flags, path, ...args], {
+      cwd: ROOT,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    this.#lines = linesOf(this.#child.stdout!)[Symbol.asyncIterator]();
+  }
+
+  /** Sends a request and waits for its answer; one at a time. */
+  async ask<Answer>(request: unknown): Promise<Answer> {
+    this.#child.stdin!.write(`${JSON.stringify(request)}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error(`Cannot ask ${this.#what}: it has ended`);
+    return JSON.parse(value) as Answer;
+  }
+
+  /** Waits until the process has ended by itself, as it does when nothing more is asked. */
+  async end(): Promise<void> {
+    const { stdin, exitCode } = this.#child;
+    const ended = exitCode ?? new Promise((resolve) => this.#child.once("exit", resolve));
+    stdin!.end();
+    const code = await ended;
+    if (code !== 0) throw new Error(`Cannot end ${this.#what}: it ended with ${code}`);
+  }
+
+  /** Ends the process at once. */
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
+
+/** The other side: answers each request until there are no more. */
+export async function answerRequests<Request>(
+  answer: (request: Request) => unknown,
+): Promise<void> {
+  for await (const line of linesOf(process.stdin)) {
+    process.stdout.write(`${JSON.stringify(await answer(JSON.parse(line)) ?? null)}\n`);
+  }
+}
+
+function linesOf(input: NodeJS.ReadableStream): Interface {
+  return createInterface({ input });
+}

@@ -7,6 +7,7 @@ import { CHANGE_BYTES_MAX } from "../engine/limits.ts";
 import type { RestoreTrailer } from "../engine/types.ts";
 import { Xxh64 } from "../../wasm/mod.ts";
 import type { JsonObject } from "./_json.ts";
+import { readParts, type StreamPlace } from "./_parts.ts";
 import { errorOfProblem } from "./_problem.ts";
 
 const decoder = new Decoder({ useRecords: false, mapsAsObjects: true });
@@ -16,7 +17,7 @@ const HEAD_BYTES_MAX = 32;
 const MAP = 5;
 
 /** A restore from a sidecar, under way. */
-export interface RemoteRestore {
+export interface RemotePieces {
   /**
    * Encoded changes, piece by piece; each is valid until the next one is asked for. Throws when
    * the restore is cut short.
@@ -26,8 +27,12 @@ export interface RemoteRestore {
   readonly trailer: Promise<RestoreTrailer>;
 }
 
-/** Reads the stream; `what` names it for messages. */
-export function readChangeStream(body: ReadableStream<Uint8Array>, what: string): RemoteRestore {
+/** Reads the stream; `what` names it for messages, `signals` end it. */
+export function readChangeStream(
+  body: ReadableStream<Uint8Array>,
+  what: string,
+  signals: StreamPlace["signals"] = [],
+): RemotePieces {
   let settle: (trailer: RestoreTrailer) => void = () => {};
   let fail: (error: unknown) => void = () => {};
   const trailer = new Promise<RestoreTrailer>((resolve, reject) => {
@@ -39,7 +44,7 @@ export function readChangeStream(body: ReadableStream<Uint8Array>, what: string)
   });
   async function* pieces(): AsyncGenerator<Uint8Array> {
     try {
-      settle(yield* readPieces(body, what));
+      settle(yield* readPieces(body, { what, signals }));
     } catch (error) {
       fail(error);
       throw error;
@@ -50,46 +55,28 @@ export function readChangeStream(body: ReadableStream<Uint8Array>, what: string)
 
 async function* readPieces(
   body: ReadableStream<Uint8Array>,
-  what: string,
+  { what, signals }: StreamPlace,
 ): AsyncGenerator<Uint8Array, RestoreTrailer> {
-  const reader = body.getReader();
   const pending = new PendingBytes();
   const hash = new Xxh64();
   let count = 0;
-  let isDone = false;
-  try {
-    while (true) {
-      const part = await readPart(reader, what);
-      isDone = part.done;
-      if (part.value !== undefined) pending.add(part.value);
-      const bytes = pending.bytes;
-      const end = changesEnd(bytes);
-      if (end.bytes > 0) {
-        const piece = bytes.subarray(0, end.bytes);
-        hash.update(piece);
-        count += end.count;
-        yield piece;
-        pending.drop(end.bytes);
-      }
-      if (isDone) return checkTrailer(pending.bytes, count, hash.digest(), what);
-      if (pending.bytes.length > CHANGE_BYTES_MAX + HEAD_BYTES_MAX) {
-        throw cut(what, "it holds too large a change");
-      }
+  const broken = (cause: unknown) => cut(what, "the connection broke", cause);
+  for await (const part of readParts(body, signals, broken)) {
+    pending.add(part);
+    const bytes = pending.bytes;
+    const end = changesEnd(bytes);
+    if (end.bytes > 0) {
+      const piece = bytes.subarray(0, end.bytes);
+      hash.update(piece);
+      count += end.count;
+      yield piece;
+      pending.drop(end.bytes);
     }
-  } finally {
-    if (!isDone) await reader.cancel();
+    if (pending.bytes.length > CHANGE_BYTES_MAX + HEAD_BYTES_MAX) {
+      throw cut(what, "it holds too large a change");
+    }
   }
-}
-
-async function readPart(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  what: string,
-): Promise<{ done: boolean; value?: Uint8Array }> {
-  try {
-    return await reader.read();
-  } catch (cause) {
-    throw cut(what, "the connection broke", cause);
-  }
+  return checkTrailer(pending.bytes, count, hash.digest(), what);
 }
 
 /** Where the changes at the front end; a map ends them. */

@@ -11,11 +11,14 @@ export function toJson(value: JsonObject): string {
   );
 }
 
-/** Reads a JSON object. @throws {TypeError} when it is something else */
+/** A text that is no JSON object. */
+export class UnreadableAnswer extends TypeError {}
+
+/** Reads a JSON object. @throws {SyntaxError|UnreadableAnswer} when it is something else */
 export function parseJson(text: string): JsonObject {
   const value: unknown = JSON.parse(text);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as JsonObject;
   }
-  throw new TypeError("Cannot read the answer: wants a JSON object");
+  throw new UnreadableAnswer("Cannot read the answer: wants a JSON object");
 }

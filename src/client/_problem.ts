@@ -4,22 +4,51 @@ import { type JsonObject, parseJson } from "./_json.ts";
 
 const OUTCOMES: readonly unknown[] = ["applied", "not-applied", "unknown"];
 
-/** The error that an answer carries; `lostOutcome` is its outcome where it carries none. */
-export async function errorOfAnswer(
+/** Answers that say nothing of the request itself: the same one may be taken a moment later. */
+const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429, 502, 503, 504];
+const MS_PER_S = 1000;
+/** What a sidecar asks for at most; more is no wait but an end. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
+
+/** An attempt that failed, and whether another may do better. */
+export class AttemptFailure extends Error {
+  override readonly name = "AttemptFailure";
+  readonly error: TidemarkError;
+  readonly isTransient: boolean;
+  readonly retryAfterMs: number;
+
+  constructor(error: TidemarkError, { isTransient = true, retryAfterMs = 0 } = {}) {
+    super(error.message, { cause: error });
+    this.error = error;
+    this.isTransient = isTransient;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** How long the sidecar asked to wait; 0 where it did not. */
+export function retryAfterMs(thrown: unknown): number {
+  return thrown instanceof AttemptFailure ? thrown.retryAfterMs : 0;
+}
+
+/** What an answer that is none of success means; `lostOutcome` is its outcome where it says nothing. */
+export async function failureOfAnswer(
   url: string,
   answer: Response,
   lostOutcome: Outcome,
-): Promise<TidemarkError> {
+): Promise<AttemptFailure> {
+  const isBusy = TRANSIENT_STATUSES.includes(answer.status);
+  const seconds = /^\d{1,9}$/.exec(answer.headers.get("retry-after") ?? "");
+  const retryAfterMs = Math.min(Number(seconds?.[0] ?? 0) * MS_PER_S, RETRY_AFTER_MS_MAX);
   const isProblem = (answer.headers.get("content-type") ?? "").includes("problem+json");
   if (!isProblem) {
     await answer.body?.cancel();
-    return unreachable(
-      url,
-      `it answered ${answer.status} without a problem document, so it is no Tidemark sidecar`,
-      lostOutcome,
-    );
+    const reason = `it answered ${answer.status} without a problem document, ` +
+      "so it is no Tidemark sidecar";
+    const error = unreachable(url, reason, lostOutcome);
+    return new AttemptFailure(error, { isTransient: isBusy, retryAfterMs });
   }
-  return errorOfProblem(parseJson(await answer.text()));
+  const error = errorOfProblem(parseJson(await answer.text()));
+  return new AttemptFailure(error, { isTransient: isBusy || error.retryable, retryAfterMs });
 }
 
 /** The error that a problem document describes. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TidemarkClient } from "../../src/client/client.ts";
+import { callsTo } from "../../src/client/calls_to.ts";
 import { serveHttp } from "../../src/runtime/http_server.ts";
 import { type TestApp, withJob } from "./_app.ts";
 
@@ -127,7 +127,7 @@ describe("states of a checkpoint over HTTP", () => {
         port: 0,
       });
       try {
-        const client = new TidemarkClient(server.url);
+        const client = callsTo(server.url);
         const content = "spring tide, neap tide; ".repeat(40_000);
         const { uuid } = await client.checkpoint("j", {
           states: { large: cut(content, 100_000), small: new Uint8Array([65]) },

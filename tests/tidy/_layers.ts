@@ -35,7 +35,8 @@ const LAYERS: readonly Layer[] = [
   { name: "checkpoint", files: /^src\/engine\/checkpoint\//, below: CHECKPOINT },
   { name: "job", files: /^src\/engine\/[^/]+\.ts$/, below: ENGINE },
   { name: "testing", files: /^src\/testing\//, below: ENGINE },
-  { name: "client", files: /^src\/client\//, below: ENGINE },
+  // Takes clock, chance and fetch from the runtime where it is given none.
+  { name: "client", files: /^src\/client\//, below: [...ENGINE, "runtime"] },
   { name: "http", files: /^src\/http\//, below: ENGINE },
   // Gives the engine what the runtime has, so it knows the engine, and nothing of the engine knows it.
   { name: "runtime", files: /^src\/runtime\//, below: ENGINE },

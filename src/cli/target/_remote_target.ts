@@ -1,5 +1,6 @@
 /** A job in a sidecar's store, and that store. */
-import { isNotTaken, TidemarkClient } from "../../client/client.ts";
+import { callsTo, isNotTaken } from "../../client/calls_to.ts";
+import type { SidecarCalls } from "../../client/sidecar_calls.ts";
 import { TidemarkError } from "../../engine/errors.ts";
 import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
 import type { CliIo } from "../../runtime/cli_io.ts";
@@ -43,9 +44,9 @@ export function openRemoteSalvage(io: CliIo, url: string): SalvageTarget {
   };
 }
 
-function clientOf(io: CliIo, url: string): TidemarkClient {
+function clientOf(io: CliIo, url: string): SidecarCalls {
   try {
-    return new TidemarkClient(url, { fetch: io.fetch });
+    return callsTo(url, { fetch: io.fetch });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new UsageError(`Cannot use --url ${url}: wants an address such as http://127.0.0.1:7460`);
@@ -55,7 +56,7 @@ function clientOf(io: CliIo, url: string): TidemarkClient {
 /** Everything is done by the sidecar: there is nothing to let go of. */
 const letNothingGo = (): Promise<void> => Promise.resolve();
 
-function targetOf(io: CliIo, client: TidemarkClient, job: string): Target {
+function targetOf(io: CliIo, client: SidecarCalls, job: string): Target {
   return {
     append: (writer, changes, place) => appendOver(io, client, { job, writer, changes, place }),
     writers: async () => (await client.job(job)).writers,
@@ -75,7 +76,7 @@ function targetOf(io: CliIo, client: TidemarkClient, job: string): Target {
 
 async function appendOver(
   io: CliIo,
-  client: TidemarkClient,
+  client: SidecarCalls,
   { job, writer, changes, place }: {
     readonly job: string;
     readonly writer: string;
@@ -98,7 +99,7 @@ async function appendOver(
   }
 }
 
-function storeOf(client: TidemarkClient): ReadStore {
+function storeOf(client: SidecarCalls): ReadStore {
   return {
     location: client.url,
     jobs: () => client.jobs(),
@@ -107,7 +108,7 @@ function storeOf(client: TidemarkClient): ReadStore {
   };
 }
 
-function readerOf(client: TidemarkClient, job: string): ReadTarget {
+function readerOf(client: SidecarCalls, job: string): ReadTarget {
   return {
     restore: (writer, wish) => client.restore(job, writer, wish),
     readState: (name, at) => client.readState(job, name, at),

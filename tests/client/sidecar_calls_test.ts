@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { TidemarkClient } from "../../src/client/client.ts";
+import { callsTo } from "../../src/client/calls_to.ts";
+import type { SidecarCalls } from "../../src/client/sidecar_calls.ts";
 import type { TidemarkError } from "../../src/engine/errors.ts";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
 import { createApp } from "../../src/http/mod.ts";
@@ -10,18 +11,18 @@ const URL_HERE = "http://127.0.0.1:7460";
 const ONE = encodeChanges([{ keyGroup: 1, data: new TextEncoder().encode("one") }]);
 
 /** Gives a client of a sidecar in this process to `use`. */
-async function withClient(use: (client: TidemarkClient) => Promise<void>): Promise<void> {
+async function withClient(use: (client: SidecarCalls) => Promise<void>): Promise<void> {
   await using store = await openStore("memory:");
   const app = createApp(store);
-  await use(new TidemarkClient(URL_HERE, { fetch: (request) => app.fetch(request) }));
+  await use(callsTo(URL_HERE, { fetch: (request) => app.fetch(request) }));
 }
 
 /** A client whose requests are all answered alike. */
-function clientOf(answer: () => Response): TidemarkClient {
-  return new TidemarkClient(URL_HERE, { fetch: () => Promise.resolve(answer()) });
+function clientOf(answer: () => Response): SidecarCalls {
+  return callsTo(URL_HERE, { fetch: () => Promise.resolve(answer()) });
 }
 
-describe("TidemarkClient", () => {
+describe("SidecarCalls", () => {
   test("gives u64 values back as they were", () =>
     withClient(async (client) => {
       assert.equal((await client.createJob("j")).fingerprint, 0n);
@@ -112,13 +113,13 @@ describe("TidemarkClient", () => {
   });
 
   test("refuses an address that is none", () => {
-    assert.throws(() => new TidemarkClient("ftp://127.0.0.1"), TypeError);
-    assert.throws(() => new TidemarkClient("127.0.0.1:7460"), TypeError);
-    assert.equal(new TidemarkClient(`${URL_HERE}/base//`).url, `${URL_HERE}/base`);
+    assert.throws(() => callsTo("ftp://127.0.0.1"), TypeError);
+    assert.throws(() => callsTo("127.0.0.1:7460"), TypeError);
+    assert.equal(callsTo(`${URL_HERE}/base//`).url, `${URL_HERE}/base`);
   });
 });
 
-describe("TidemarkClient's upkeep", () => {
+describe("SidecarCalls's upkeep", () => {
   test("lists jobs and checkpoints, and shows them", () =>
     withClient(async (client) => {
       const retention = { minCount: 1, maxAgeMs: 60_000 };
@@ -156,7 +157,7 @@ describe("TidemarkClient's upkeep", () => {
 
   test("gives up where it is told to", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
-    const client = new TidemarkClient(URL_HERE, {
+    const client = callsTo(URL_HERE, {
       fetch: (request) => Promise.reject(request.signal.reason),
     });
     await assert.rejects(client.verify("j", { signal }), /enough/);

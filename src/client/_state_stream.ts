@@ -1,0 +1,39 @@
+/** Contents of states, as bodies of requests and of answers. */
+import { Xxh64 } from "../../wasm/mod.ts";
+import { formatHash } from "../engine/format/hash_text.ts";
+import { readParts, type StreamPlace } from "./_parts.ts";
+import { unreachable } from "./_problem.ts";
+
+/** What comes piece by piece, as a request's body. */
+export function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const piece = await iterator.next();
+      if (piece.done) controller.close();
+      else controller.enqueue(piece.value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  }, { highWaterMark: 0 });
+}
+
+/** Reads a state; ends only when all of it came, as its head said. */
+export async function* readStateStream(
+  answer: Response,
+  place: StreamPlace & { readonly url: string },
+): AsyncGenerator<Uint8Array> {
+  const wanted = answer.headers.get("etag");
+  const hash = new Xxh64();
+  if (answer.body !== null) {
+    const cut = (cause: unknown) =>
+      unreachable(place.url, `${place.what} was cut off`, "not-applied", cause);
+    for await (const part of readParts(answer.body, place.signals, cut)) {
+      hash.update(part);
+      yield part;
+    }
+  }
+  if (wanted === `"${formatHash(hash.digest())}"`) return;
+  throw unreachable(place.url, `${place.what} did not come whole`, "not-applied");
+}

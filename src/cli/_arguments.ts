@@ -1,12 +1,14 @@
 /** Arguments of a command, checked against its options. */
 import { type ArgumentToken, tokenizeArguments } from "../runtime/arguments.ts";
 import type { Command, CommandOption, ParsedOptions } from "./command.ts";
-import { checkSide, refuseMissingSide } from "./_sides.ts";
+import { refuseMissingSide } from "./_sides.ts";
 import { suggest } from "./_suggest.ts";
 import { UsageError } from "./_usage_error.ts";
+import { optionsOf as optionsOfSettings } from "./settings/settings.ts";
 
 /** Options that every command has. */
 export const COMMON_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  ...optionsOfSettings(["config"]),
   json: { type: "boolean", about: "results and errors as JSON" },
   help: { type: "boolean", short: "h", about: "this help" },
 };
@@ -28,9 +30,7 @@ export function parseArguments(command: Command, args: readonly string[]): Parse
   }
   const isHelp = given.has("help");
   if (!isHelp) checkWhole(command, given, positionals);
-  const options = optionsOf(given);
-  if (!isHelp) checkSide(command, options);
-  return { positionals, options };
+  return { positionals, options: optionsOf(given) };
 }
 
 function takeOption(

@@ -1,6 +1,7 @@
 /** The two sides of a command, `--store` and `--url`: which it has, and what goes with which. */
 import type { Command, CommandOption, ParsedOptions, Side } from "./command.ts";
 import { UsageError } from "./_usage_error.ts";
+import type { Settings } from "./settings/settings.ts";
 
 const SIDES: readonly Side[] = ["store", "url"];
 
@@ -20,18 +21,13 @@ export function refuseMissingSide(command: Command, option: string): void {
 }
 
 /** Refuses options that don't go with the side that is given. @throws {UsageError} */
-export function checkSide(command: Command, options: ParsedOptions): void {
+export function checkSide(command: Command, options: ParsedOptions, settings: Settings): void {
   if (command.sides.url !== true || command.sides.store !== true) return;
-  const side: Side = options.flag("url") ? "url" : "store";
-  if (side === "url" && options.flag("store")) {
-    throw new UsageError(
-      "Cannot use --store with --url: name a folder or a sidecar",
-      command.name,
-    );
-  }
+  const side: Side = settings.sidecar === undefined ? "store" : "url";
+  const url = settings.nameOf("url");
   for (const [name, { only }] of Object.entries(command.options)) {
     if (only === undefined || only.side === side || !options.flag(name)) continue;
-    const given = side === "url" ? "with --url" : "without --url";
+    const given = side === "url" ? `with ${url}` : "without --url";
     throw new UsageError(`Cannot use --${name} ${given}: ${only.because}`, command.name);
   }
 }

@@ -12,11 +12,14 @@ import { parseArguments } from "./_arguments.ts";
 import { reportError } from "./_errors.ts";
 import { helpOf, helpOfAll } from "./_help.ts";
 import { Report } from "./_report.ts";
+import { checkSide } from "./_sides.ts";
 import { suggest } from "./_suggest.ts";
 import { UsageError } from "./_usage_error.ts";
+import { readSettings } from "./settings/settings.ts";
 import { APPEND } from "./commands/append.ts";
 import { CHECKPOINT } from "./commands/checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
+import { CONFIG } from "./commands/config.ts";
 import { DELETE } from "./commands/delete.ts";
 import { DU } from "./commands/du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
@@ -55,6 +58,7 @@ export const COMMANDS: readonly Command[] = [
   GC,
   SALVAGE,
   INSPECT,
+  CONFIG,
 ];
 
 /**
@@ -106,7 +110,9 @@ async function dispatch(
   const { options, positionals } = parseArguments(command, rest);
   if (options.flag("help")) return await print(helpOf(command));
   try {
-    return await command.run({ io, report, options, positionals, openStore: open });
+    const settings = await readSettings(command, options, io);
+    checkSide(command, options, settings);
+    return await command.run({ io, report, options, settings, positionals, openStore: open });
   } catch (error) {
     // What a value should be stands in the help of its command.
     if (!(error instanceof UsageError) || error.command !== undefined) throw error;

@@ -6,6 +6,7 @@ import type { Store } from "../engine/types.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
 import type { OpenStoreOptions } from "../runtime/open_store.ts";
 import type { Report } from "./_report.ts";
+import type { Settings } from "./settings/settings.ts";
 
 /** What a command can work on: a folder of this machine, or a running sidecar. */
 export type Side = "store" | "url";
@@ -28,6 +29,8 @@ export interface CommandOption {
   readonly isRepeatable?: boolean;
   /** The one side that it has a meaning on, and why it has none on the other. */
   readonly only?: { readonly side: Side; readonly because: string };
+  /** The setting that it gives, which environment and file can give too. */
+  readonly setting?: string;
 }
 
 /** What a command is given. */
@@ -35,6 +38,8 @@ export interface CommandContext {
   readonly io: CliIo;
   readonly report: Report;
   readonly options: ParsedOptions;
+  /** What flags, environment and the settings' file say. */
+  readonly settings: Settings;
   readonly positionals: readonly string[];
   readonly openStore: OpenStore;
 }

@@ -204,28 +204,42 @@ export function resolveSettings(input: Partial<StoreSettings> = {}): StoreSettin
   return settings;
 }
 
-function checkSetting(name: keyof StoreSettings, value: unknown): void {
+/**
+ * What a setting may be, in words.
+ *
+ * @param name A setting that exists.
+ */
+export function wantedOf(name: keyof StoreSettings): string {
   const choices = CHOICES[name] as readonly unknown[] | undefined;
-  if (choices !== undefined) {
-    if (choices.includes(value)) return;
-    throw new RangeError(
-      `Setting ${name} is ${JSON.stringify(value)}: wants one of ${choices.join(", ")}`,
-    );
-  }
-  if (name === "localRecoveryPath") {
-    checkPath(name, value);
-    return;
-  }
+  if (choices !== undefined) return `one of ${choices.join(", ")}`;
+  if (name === "localRecoveryPath") return "a folder, or null";
   const [min, max, kind] = RANGES[name]!;
-  if (typeof value !== "number") {
-    throw new TypeError(`Setting ${name} is ${JSON.stringify(value)}: wants ${kind}`);
-  }
-  if (!Number.isSafeInteger(value) || value < min || value > max) {
-    throw new RangeError(`Setting ${name} is ${value}: wants ${kind} from ${min} to ${max}`);
-  }
+  return `${kind} from ${min} to ${max}`;
 }
 
-function checkPath(name: keyof StoreSettings, value: unknown): void {
-  if (value === null || (typeof value === "string" && value !== "")) return;
-  throw new TypeError(`Setting ${name} is ${JSON.stringify(value)}: wants a folder, or null`);
+/**
+ * Whether a setting may have a value, the others aside.
+ *
+ * @param name A setting that exists.
+ */
+export function isAllowedSetting(name: keyof StoreSettings, value: unknown): boolean {
+  const choices = CHOICES[name] as readonly unknown[] | undefined;
+  if (choices !== undefined) return choices.includes(value);
+  if (name === "localRecoveryPath") return value === null || isText(value);
+  const [min, max] = RANGES[name]!;
+  return Number.isSafeInteger(value) && value as number >= min && value as number <= max;
+}
+
+function checkSetting(name: keyof StoreSettings, value: unknown): void {
+  if (isAllowedSetting(name, value)) return;
+  const shown = typeof value === "number" ? value : JSON.stringify(value);
+  const message = `Setting ${name} is ${shown}: wants ${wantedOf(name)}`;
+  if (typeof value === typeof DEFAULT_SETTINGS[name] || CHOICES[name] !== undefined) {
+    throw new RangeError(message);
+  }
+  throw new TypeError(message);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
 }

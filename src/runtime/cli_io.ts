@@ -6,7 +6,7 @@
  * @module
  */
 import process from "node:process";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { isatty } from "node:tty";
 import {
   checkInputFile,
@@ -65,7 +65,10 @@ export interface CliIo {
    *   `storage-unavailable`
    */
   createFile(path: string): Promise<OutputFile>;
-  absolutePath(path: string): string;
+  /** Makes a path absolute. @param from Folder that it starts from. @default the working folder */
+  absolutePath(path: string, from?: string): string;
+  /** The folder that a path is in. */
+  folderOf(path: string): string;
   serve(handler: FetchHandler, options: ServeHttpOptions): Promise<HttpServer>;
   fetch(request: Request): Promise<Response>;
   /** Calls `listener` at each signal that asks the process to end, until the answer is called. */
@@ -90,7 +93,8 @@ export function createCliIo(): CliIo {
     readFile: readFileInPieces,
     openFile: openInputFile,
     createFile: createOutputFile,
-    absolutePath: (path) => resolve(path),
+    absolutePath: (path, from = "") => resolve(from, path),
+    folderOf: dirname,
     serve: serveHttp,
     fetch: (request) => fetch(request),
     onStopSignal,

@@ -67,6 +67,7 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
   pin: { args: ({ uuids }) => [...J, uuids[0], "--reason", "why not"] },
   unpin: { args: ({ uuids }) => [...J, uuids[1]] },
   delete: { args: ({ uuids }) => [...J, uuids[0], "--yes"] },
+  config: { args: () => [], differs: { settings: "it shows which side was named" } },
   gc: { args: ({ uuids }) => [...J, "--yes", "--now", "--except", uuids[1]] },
   salvage: {
     args: () => [...J, "--dry-run"],

@@ -24,7 +24,7 @@ describe("append", () => {
       });
       assert.equal(code, 0, stderr);
       assert.match(stdout, /^Appended 3 changes to j\/w, .*durable; next offset 3\n$/);
-      assert.match(stderr, new RegExp(`^Created store ${store}`));
+      assert.match(stderr, new RegExp(`^New store ${store} `));
       assert.equal(await tailOf(store), "one\ntwo\r\nthree\n");
     }));
 

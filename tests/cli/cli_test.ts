@@ -85,7 +85,7 @@ describe("tidemark", () => {
     [["du", "--store", "s", "--url", "http://x"], /--store with --url/],
     [["serve", "--listen", "somewhere"], /wants HOST:PORT/],
     [["serve", "--listen", "127.0.0.1:65536"], /wants HOST:PORT/],
-    [["serve", "--body-bytes-max", "0"], /wants at least 1/],
+    [["serve", "--body-bytes-max", "0"], /bytes from 1 to/],
     [["serve", "--persist-delay-ms", "soon"], /wants a whole number/],
   ];
   for (const [args, message] of misuses) {
@@ -169,7 +169,7 @@ describe("tidemark", () => {
   test("takes an empty variable of the environment for an unset one", async () => {
     const env = { TIDEMARK_STORE: "", TIDEMARK_LISTEN: "" };
     const places: string[] = [];
-    const io = new TestIo({ env, io: { absolutePath: (path) => path } });
+    const io = new TestIo({ env, io: { absolutePath: (path: string) => path } });
     await main(["ls"], io.io, (folder) => {
       places.push(folder);
       return Promise.reject(new TidemarkError("store-not-found", "none"));
@@ -193,7 +193,14 @@ describe("tidemark", () => {
     const given: Partial<StoreSettings>[] = [];
     const listening = { hostname: "", port: 1, url: "", close: () => Promise.resolve() };
     const serving = new TestIo({ io: { serve: () => Promise.resolve(listening) } });
-    const flags = ["--persist-delay-ms", "0", "--local-copies", "near", "--job-bytes-max", "7"];
+    const flags = [
+      "--persist-delay-ms",
+      "0",
+      "--local-recovery-path",
+      "near",
+      "--job-bytes-max",
+      "7",
+    ];
     for (const args of [flags, []]) {
       await main(["serve", ...args], serving.io, (_place, options = {}) => {
         given.push(options);

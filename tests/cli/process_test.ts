@@ -38,7 +38,7 @@ async function withSidecar(
 describe("tidemark serve", () => {
   test("says where it made the store, and at SIGTERM flushes what was buffered and closes", () =>
     withSidecar(async (sidecar, url, store) => {
-      await sidecar.said("stderr", new RegExp(`Created store ${store}`));
+      await sidecar.said("stderr", new RegExp(`New store ${store} \\([-0-9a-f]{36}\\)`));
       await fetch(`${url}/v1/jobs/j`, { method: "PUT" });
       const answer = await fetch(`${url}/v1/jobs/j/writers/w/changes?ack=buffered`, {
         method: "POST",
@@ -119,7 +119,7 @@ describe("tidemark as a process", () => {
       const args = ["append", "--store", store, ...TO_W];
       await using append = new Running([...await tidemarkIn(folder), ...args]);
       append.write("one\ntwo\nthr");
-      await append.said("stderr", /Created store/);
+      await append.said("stderr", /New store/);
       append.signal("SIGINT");
       const { code, stdout, stderr } = await append.ended;
       assert.equal(code, 130, stderr);

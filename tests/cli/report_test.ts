@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { UUID } from "../../src/engine/uuid.ts";
 import { main } from "../../src/cli/cli.ts";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import { createCliIo } from "../../src/runtime/cli_io.ts";
@@ -120,7 +121,8 @@ describe("with --json", () => {
       ]);
       const fresh = ["append", "--store", join(folder, "new"), ...TO_W, "--json"];
       const made = await run(fresh, { stdin: "a\n" });
-      assert.deepEqual(JSON.parse(made.stderr), { created: join(folder, "new") });
+      const { created, id } = JSON.parse(made.stderr);
+      assert.deepEqual([created, UUID.test(id)], [join(folder, "new"), true]);
     }));
 
   test("what the engine warns of is a line of JSON", async () => {
@@ -163,7 +165,7 @@ describe("with --json", () => {
       const { code, stderr } = await io.run(["serve", "--store", join(folder, "s"), "--json"]);
       assert.equal(code, 0, stderr);
       assert.deepEqual(stderr.trimEnd().split("\n").map((line) => JSON.parse(line)), [
-        { created: join(folder, "s") },
+        { created: join(folder, "s"), id: JSON.parse(stderr.split("\n")[0]).id },
         { state: "closing", signal: "SIGTERM" },
         { state: "closed" },
       ]);

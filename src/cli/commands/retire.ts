@@ -45,7 +45,7 @@ interface Plan {
 async function run(context: CommandContext): Promise<number> {
   const { options, report } = context;
   const [job, writer] = [options.required("job"), options.required("writer")];
-  const [isLook, isRemote] = [options.flag("dry-run"), options.flag("url")];
+  const [isLook, isRemote] = [options.flag("dry-run"), context.settings.sidecar !== undefined];
   if (!isLook) requireAssent(context, "retire", "--dry-run");
   const plan = await planOf(context, job, writer, isRemote);
   const end = `Writer ${writer} of job ${job} ends at offset ${plan.position.nextOffset}`;

@@ -2,56 +2,24 @@
  * `serve`: a store as a sidecar, over HTTP.
  * @module
  */
-import { DEFAULT_SETTINGS } from "../../engine/settings.ts";
 import { createApp, type HttpApp } from "../../http/app.ts";
 import { PrometheusMetrics } from "../../http/metrics.ts";
 import { asTidemarkError, problemResponse } from "../../http/problem.ts";
 import type { HttpServer } from "../../runtime/http_server.ts";
 import { observeProcess } from "../../runtime/process_metrics.ts";
 import { loggerOf } from "../_log.ts";
-import { openNamedStore, STORE_OPTION, TAKE_OVER_OPTION } from "../target/store.ts";
+import { optionsOf } from "../settings/settings.ts";
+import { SERVE_KEYS } from "../settings/table.ts";
+import { openNamedStore, TAKE_OVER_OPTION } from "../target/store.ts";
 import { StopRequest } from "../_stop_request.ts";
-import { UsageError } from "../_usage_error.ts";
-import { countOption } from "../_values.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
-
-/** Where it listens when nothing says so. */
-export const DEFAULT_LISTEN = "127.0.0.1:7460";
-const SHUTDOWN_MS_MAX = 10_000;
 
 /** The command. */
 export const SERVE: Command = {
   name: "serve",
   about: "Serve a store over HTTP until a signal ends it",
-  options: {
-    store: STORE_OPTION,
-    listen: {
-      type: "string",
-      value: "HOST:PORT",
-      about: `where to listen (TIDEMARK_LISTEN, else ${DEFAULT_LISTEN}); port 0: any`,
-    },
-    "take-over": TAKE_OVER_OPTION,
-    "body-bytes-max": { type: "string", value: "N", about: "largest request body (67108864)" },
-    "store-bytes-max": { type: "string", value: "N", about: "bytes that the store may take (any)" },
-    "job-bytes-max": { type: "string", value: "N", about: "bytes that each job may take (any)" },
-    "persist-delay-ms": {
-      type: "string",
-      value: "N",
-      about:
-        `how long appends wait to share an upload (${DEFAULT_SETTINGS.persistDelayMs}); 0: not at all`,
-    },
-    "local-copies": {
-      type: "string",
-      value: "DIR",
-      about: "folder near by for copies, from which restores read first (none)",
-    },
-    "shutdown-ms-max": {
-      type: "string",
-      value: "N",
-      about: `time that requests have to finish after a signal (${SHUTDOWN_MS_MAX})`,
-    },
-  },
+  options: { ...optionsOf(SERVE_KEYS), "take-over": TAKE_OVER_OPTION },
   sides: { store: true, url: "it is the sidecar itself that it starts" },
   notes: [
     "Makes the store where it is missing. It answers whoever reaches the address: leave it on loopback",
@@ -61,31 +29,19 @@ export const SERVE: Command = {
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const { io, options, report } = context;
-  const address = parseAddress(
-    options.text("listen") ?? (io.env.TIDEMARK_LISTEN || DEFAULT_LISTEN),
-  );
-  const bodyBytesMax = countOption(options, "body-bytes-max");
-  if (bodyBytesMax === 0) throw new UsageError("Cannot use --body-bytes-max 0: wants at least 1");
-  const shutdownMsMax = countOption(options, "shutdown-ms-max") ?? SHUTDOWN_MS_MAX;
-  const storeBytesMax = countOption(options, "store-bytes-max");
-  const jobBytesMax = countOption(options, "job-bytes-max");
-  const persistDelayMs = countOption(options, "persist-delay-ms");
-  const localCopies = options.text("local-copies");
-  const localRecoveryPath = localCopies && io.absolutePath(localCopies);
+  const { io, options, report, settings } = context;
   const stop = new StopRequest(io);
   const metrics = new PrometheusMetrics();
   const processMetrics = observeProcess(metrics);
   const app = new ComingApp();
   try {
     // The address first: where it is taken, no store is made.
-    const server = await io.serve((request) => app.fetch(request), address);
+    const server = await io.serve((request) => app.fetch(request), settings.get("listen"));
     try {
-      const limits = { storeBytesMax, jobBytesMax };
-      const settings = { ...limits, persistDelayMs, localRecoveryPath, metrics };
-      await using store = await openNamedStore(context, { mode: "own", create: true, ...settings });
+      const create = !settings.get("existing");
+      await using store = await openNamedStore(context, { mode: "own", create, metrics });
       app.isHere(createApp(store, {
-        bodyBytesMax,
+        bodyBytesMax: settings.get("bodyBytesMax"),
         takeOver: options.flag("take-over"),
         isDraining: () => stop.signal !== undefined,
         logger: loggerOf(report),
@@ -97,7 +53,7 @@ async function run(context: CommandContext): Promise<number> {
         state: "closing",
         signal: stop.signal,
       });
-      await server.close(shutdownMsMax);
+      await server.close(settings.get("shutdownMsMax"));
     } catch (error) {
       app.failed(error);
       await server.close(0);
@@ -139,14 +95,4 @@ async function announce(
 ): Promise<void> {
   const { url, hostname, port } = server;
   await report.announce(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
-}
-
-/** Reads `HOST:PORT`, `[IPV6]:PORT`, `:PORT` or `PORT`. @throws {UsageError} */
-export function parseAddress(text: string): { hostname: string; port: number } {
-  const match = /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s]*)):)?([0-9]{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65535) {
-    throw new UsageError(`Cannot listen on ${text}: wants HOST:PORT, such as ${DEFAULT_LISTEN}`);
-  }
-  return { hostname: match[1] ?? (match[2] || "127.0.0.1"), port };
 }

@@ -4,7 +4,8 @@
  */
 import { openLocalSalvage, openLocalStore, openLocalTarget } from "./_local_target.ts";
 import { openRemoteSalvage, openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
-import { STORE_OPTION, TAKE_OVER_OPTION } from "./store.ts";
+import { optionsOf } from "../settings/settings.ts";
+import { TAKE_OVER_OPTION } from "./store.ts";
 import type { OpenFor, ReadStore, SalvageTarget, Target } from "./target.ts";
 import type { CommandContext, CommandOption } from "../command.ts";
 
@@ -32,8 +33,7 @@ export const FALLBACK_OPTION: CommandOption = {
 
 /** Options that say which store. */
 export const PLACE_OPTIONS: Readonly<Record<string, CommandOption>> = {
-  store: STORE_OPTION,
-  url: { type: "string", value: "URL", about: "address of a sidecar, in place of --store" },
+  ...optionsOf(["store", "url"]),
 };
 
 /** Options that say which job, and where it is. */
@@ -51,14 +51,14 @@ export const OWN_OPTIONS: Readonly<Record<string, CommandOption>> = {
 /** Opens the job that the options name, to be written to. */
 export async function openTarget(context: CommandContext, openFor: OpenFor): Promise<Target> {
   const job = context.options.required("job");
-  const url = context.options.text("url");
+  const url = context.settings.sidecar;
   if (url === undefined) return await openLocalTarget(context, job, openFor);
   return await openRemoteTarget(context.io, url, job, openFor);
 }
 
 /** Opens the store that the options name, to be read beside its owner. */
 export async function openReadStore(context: CommandContext): Promise<ReadStore> {
-  const url = context.options.text("url");
+  const url = context.settings.sidecar;
   if (url === undefined) return await openLocalStore(context);
   return openRemoteStore(context.io, url);
 }
@@ -68,7 +68,7 @@ export async function openSalvage(
   context: CommandContext,
   mode: "read" | "own",
 ): Promise<SalvageTarget> {
-  const url = context.options.text("url");
+  const url = context.settings.sidecar;
   if (url === undefined) return await openLocalSalvage(context, mode);
   return openRemoteSalvage(context.io, url);
 }

@@ -1,0 +1,27 @@
+/** Settings of the sidecar itself. */
+import { formatAddress, type ListenAddress, parseAddress } from "./address.ts";
+import { bytes, count, SWITCH, text } from "./readers.ts";
+import { type Setting, setting } from "./setting.ts";
+
+const LISTEN_DEFAULT = "127.0.0.1:7460";
+
+/** Rows of the table. */
+export const SERVE_SETTINGS: {
+  readonly listen: Setting<ListenAddress>;
+  readonly existing: Setting<boolean>;
+  readonly bodyBytesMax: Setting<number>;
+  readonly shutdownMsMax: Setting<number>;
+} = {
+  listen: setting(
+    text("HOST:PORT", `HOST:PORT, such as ${LISTEN_DEFAULT}`, parseAddress, formatAddress),
+    LISTEN_DEFAULT,
+    "where to listen; port 0: any that is free",
+  ),
+  existing: setting(SWITCH, "false", "refuse to make a store where there is none"),
+  bodyBytesMax: setting(bytes(1), "67108864", "largest request body"),
+  shutdownMsMax: setting(
+    count(0, 2 ** 31 - 1, "milliseconds"),
+    "10000",
+    "milliseconds that a shutdown may take",
+  ),
+};

@@ -1,0 +1,53 @@
+/** Settings of the engine that a sidecar and local commands take. */
+import { DEFAULT_SETTINGS, type StoreSettings } from "../../engine/settings.ts";
+import { path, storeReader } from "./readers.ts";
+import { optionalSetting, type Setting, setting } from "./setting.ts";
+
+/** Settings that commands choose themselves, or the runtime. */
+type Chosen = "mode" | "create" | "fileSystem" | "localRecoveryPath";
+
+type StoreRows = {
+  readonly [Name in Exclude<keyof StoreSettings, Chosen>]: Setting<StoreSettings[Name]>;
+};
+
+/** Rows of the table. */
+export const STORE_SETTINGS: StoreRows & {
+  readonly localRecoveryPath: Setting<string | undefined>;
+} = {
+  storeBytesMax: row("storeBytesMax", "bytes that the store may take; 0: any"),
+  jobBytesMax: row("jobBytesMax", "bytes that each job may take; 0: any"),
+  reserveBytes: row("reserveBytes", "room that is given up when the disk is full; 0: none"),
+  inFlightBytesMax: row("inFlightBytesMax", "bytes of a job that may wait in memory"),
+  changeBytesMax: row("changeBytesMax", "largest change that is taken"),
+  persistDelayMs: row("persistDelayMs", "milliseconds that appends wait to share an upload"),
+  persistSizeThresholdBytes: row(
+    "persistSizeThresholdBytes",
+    "waiting bytes that are uploaded at once",
+  ),
+  preemptivePersistBytes: row(
+    "preemptivePersistBytes",
+    "bytes of a writer at which it persists by itself",
+  ),
+  uploadConcurrencyMax: row("uploadConcurrencyMax", "attempts to upload at once"),
+  uploadRetryPolicy: row(
+    "uploadRetryPolicy",
+    "retries of an upload: none, fixed, exponential",
+  ),
+  uploadTimeoutMs: row("uploadTimeoutMs", "milliseconds that an attempt may take; 0: any"),
+  uploadAttemptsMax: row("uploadAttemptsMax", "attempts of an upload, the first included"),
+  uploadRetryDelayMs: row("uploadRetryDelayMs", "milliseconds before the next attempt"),
+  uploadDeadlineMs: row("uploadDeadlineMs", "milliseconds after which no attempt begins"),
+  discardConcurrencyMax: row("discardConcurrencyMax", "files that are deleted at once"),
+  compression: row("compression", "how blocks of change files are stored: lz4, none"),
+  blockBytes: row("blockBytes", "size of a block before compression"),
+  changeFileBytesMax: row("changeFileBytesMax", "size at which a change file ends"),
+  changeFileAgeMsMax: row("changeFileAgeMsMax", "milliseconds after which a change file ends"),
+  localRecoveryPath: optionalSetting(
+    path("DIR", "a folder"),
+    "folder near by for copies, from which restores read first",
+  ),
+};
+
+function row<Name extends keyof StoreRows>(name: Name, about: string): StoreRows[Name] {
+  return setting(storeReader(name), String(DEFAULT_SETTINGS[name]), about) as StoreRows[Name];
+}

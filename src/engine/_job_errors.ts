@@ -6,6 +6,14 @@ export function jobIsClosed(job: string): TidemarkError {
   return new TidemarkError("closed", `Job ${job} is closed: open it again`, { details: { job } });
 }
 
+/** The job is being deleted. */
+export function jobIsDeleted(job: string): TidemarkError {
+  return new TidemarkError("closed", `Job ${job} was closed to be deleted`, {
+    outcome: "unknown",
+    details: { job },
+  });
+}
+
 /** The run was ended by a resume. */
 export function runIsOver(job: string, run: number): TidemarkError {
   return new TidemarkError(

@@ -80,6 +80,7 @@ export type ErrorCode =
   | "not-a-store"
   | "read-only"
   | "truncated"
+  | "invalid-archive"
   | "store-not-found"
   | "job-not-found"
   | "writer-not-found"
@@ -97,6 +98,8 @@ export type ErrorCode =
   | "too-many-checkpoints"
   | "checkpoint-in-use"
   | "checkpoint-exists"
+  | "idempotency-conflict"
+  | "job-exists"
   | "plan-changed"
   | "fenced"
   | "backpressure"
@@ -126,6 +129,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "not-a-store": "invalid",
   "read-only": "invalid",
   "truncated": "invalid",
+  "invalid-archive": "invalid",
   "store-not-found": "not-found",
   "job-not-found": "not-found",
   "writer-not-found": "not-found",
@@ -143,6 +147,8 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "too-many-checkpoints": "conflict",
   "checkpoint-in-use": "conflict",
   "checkpoint-exists": "conflict",
+  "idempotency-conflict": "conflict",
+  "job-exists": "conflict",
   "plan-changed": "conflict",
   "fenced": "fenced",
   "backpressure": "unavailable",

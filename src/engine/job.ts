@@ -3,33 +3,23 @@
  * Owns: the order of appends, checkpoints, resumes and close. Does not own: how each of them works.
  * @module
  */
-import { jobIsClosed, resumeFailed, runIsOver } from "./_job_errors.ts";
+import { jobIsClosed, jobIsDeleted, resumeFailed, runIsOver } from "./_job_errors.ts";
 import { offsetsOf } from "./changelog/offset_ranges.ts";
-import { JobChangelogReader } from "./changelog/reader.ts";
-import { ChangelogRestore } from "./changelog/restore_stream.ts";
-import type { RestoreSource } from "./changelog/restore_plan.ts";
 import type { NeededFile } from "./changelog/tail.ts";
-import { findCheckpoint, listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
+import { listCheckpoints, toDetails } from "./checkpoint/checkpoint_list.ts";
 import { orAborted, unlessAborted } from "./checkpoint/or_aborted.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import type { Attempt } from "./checkpoint/checkpoint_attempts.ts";
-import type { Checkpointer } from "./checkpoint/checkpointer.ts";
+import type { Checkpointer, CheckpointNotes } from "./checkpoint/checkpointer.ts";
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
-import {
-  filesOfManifest,
-  sourceOfCheckpoint,
-  sourceOfTail,
-  writersOfManifest,
-} from "./checkpoint/restore_source.ts";
-import { takeStates } from "./checkpoint/state_objects.ts";
-import { readStateOf } from "./checkpoint/state_read.ts";
-import { findWhole } from "./checkpoint/fallback.ts";
-import { measureUsage } from "./checkpoint/usage.ts";
-import { verifyJob } from "./checkpoint/verify.ts";
+import { filesOfManifest, writersOfManifest } from "./checkpoint/restore_source.ts";
+import { type StateSources, takeStates } from "./checkpoint/state_objects.ts";
+import type { CatalogEntry } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
 import { JobCollection } from "./job_collection.ts";
 import { type CommitOptions, JobCommit } from "./job_commit.ts";
+import { JobReads } from "./job_reads.ts";
 import { JobRun } from "./job_run.ts";
 import { droppedByResume, planResume } from "./job_resume.ts";
 import type { Ports } from "./port/ports.ts";
@@ -95,6 +85,7 @@ export class OwnedJob implements Job {
   #resuming = 0;
   readonly #collection: JobCollection;
   readonly #commits: JobCommit;
+  readonly #reads: JobReads;
 
   constructor(options: OwnedJobOptions) {
     this.#options = options;
@@ -102,6 +93,13 @@ export class OwnedJob implements Job {
     this.#checkpointer = checkpointer;
     this.#collection = new JobCollection(options.place, options.ports, checkpointer);
     this.#commits = new JobCommit(options.place, options.ports, checkpointer);
+    this.#reads = new JobReads({
+      place: options.place,
+      logger: options.ports.logger,
+      checkpointer,
+      collection: this.#collection,
+      run: () => this.#run,
+    });
     this.recovery = report;
     this.#run = this.#begin({ owner, uploads, carried, start: tail.writers });
     this.#publishAsRun();
@@ -155,19 +153,42 @@ export class OwnedJob implements Job {
     signal?.throwIfAborted();
     const run = this.#run;
     run.checkUsable();
-    const options = this.#checkpointer.checkOptions(given);
+    const notes = this.#checkpointer.checkOptions(given);
     const states = takeStates(given.states);
-    const attemptUuid = this.#commits.uuidOf(options);
+    const { idempotency } = notes;
+    if (idempotency === undefined) {
+      return await orAborted(this.#makeCheckpoint(run, notes, states, given), signal);
+    }
+    const find = ({ uuid }: CatalogEntry) => {
+      run.checkOwner();
+      return this.#listed(uuid);
+    };
+    const make = () => this.#makeCheckpoint(run, notes, states, given);
+    const made = this.#commits.once({ idempotency, states, signal }, { find, make });
+    return await orAborted(made, signal);
+  }
+
+  #makeCheckpoint(
+    run: JobRun,
+    notes: CheckpointNotes,
+    states: StateSources,
+    { signal, onProgress }: CheckpointOptions,
+  ): Promise<CheckpointMetadata> {
+    run.checkUsable();
+    const attemptUuid = this.#commits.uuidOf(notes);
     // Now, not when its turn comes: what the caller says of it is about what was appended before the call.
     const position = run.rollOver();
     const makeRoom = () => this.#collect({ quarantineMs: 0 });
-    const { onProgress } = given;
-    const commit = { ...options, attemptUuid, position, states, onProgress, makeRoom };
+    const commit = { ...notes, attemptUuid, position, states, onProgress, makeRoom };
     const committed = this.#commits.attempts.make(
-      { uuid: attemptUuid, identifier: options.identifier, given: signal },
+      { uuid: attemptUuid, identifier: notes.identifier, given: signal },
       (attempt) => this.#exclusive(() => this.#commit(run, commit, attempt)),
     );
-    return await orAborted(this.#checkpointer.metrics.measure(committed), signal);
+    return this.#checkpointer.metrics.measure(committed);
+  }
+
+  #listed(uuid: string): CheckpointMetadata {
+    return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
   }
 
   unpublishedCheckpoints(): CheckpointAttempt[] {
@@ -185,7 +206,7 @@ export class OwnedJob implements Job {
   ): Promise<CheckpointMetadata> {
     const { uuid } = await this.#asOwner(run, () => this.#commits.commit(run, options, attempt));
     this.#collectInPassing();
-    return listCheckpoints(this.#checkpointer.newest).find((one) => one.uuid === uuid)!;
+    return this.#listed(uuid);
   }
 
   /**
@@ -215,7 +236,7 @@ export class OwnedJob implements Job {
     const old = this.#run;
     old.checkUsable();
     if (this.#checkpointer.isUndecided) await this.#exclusive(() => this.#commits.settle());
-    const at = await this.#chooseWhole(options.at ?? "latest", options.fallback);
+    const at = await this.#reads.chooseWhole(options.at ?? "latest", options.fallback);
     const plan = planResume(this.#checkpointer.newest, at, acceptFingerprints);
     // What can't be read must not end the run.
     const { entry } = plan;
@@ -242,15 +263,6 @@ export class OwnedJob implements Job {
 
   #checkOpen(): void {
     if (this.#closing !== undefined) throw jobIsClosed(this.id);
-  }
-
-  /** With `fallback`, the newest checkpoint of the line that is whole. */
-  async #chooseWhole(at: At, fallback = false): Promise<At> {
-    const { newest } = this.#checkpointer;
-    if (!fallback || at === "tail" || (at === "latest" && newest.head === null)) return at;
-    const { place, ports } = this.#options;
-    const find = () => findWhole(place, newest, at, ports.logger);
-    return (await this.#collection.holding(newest, find)).uuid;
   }
 
   async #resumeAt(
@@ -315,16 +327,24 @@ export class OwnedJob implements Job {
     return { run, epoch, writers, checkpoint: toDetails(this.#checkpointer.newest, manifest) };
   }
 
-  restore(options: RestoreOptions = {}): RestoreStream {
-    const { at: wanted = "latest", fallback, ...filter } = options;
-    const open = async () => await this.#openSource(await this.#chooseWhole(wanted, fallback));
-    return new ChangelogRestore(this.#options.place, open, filter);
+  restore(options?: RestoreOptions): RestoreStream {
+    return this.#reads.restore(options);
   }
 
-  readState(name: string, options: ReadStateOptions = {}): AsyncIterable<Uint8Array> {
-    const { at = "latest", fallback, signal } = options;
-    const open = async () => await this.#openSource(await this.#chooseWhole(at, fallback));
-    return readStateOf(this.#options.place.backend, name, open, signal);
+  readState(name: string, options?: ReadStateOptions): AsyncIterable<Uint8Array> {
+    return this.#reads.readState(name, options);
+  }
+
+  changelogReader(): ChangelogReader {
+    return this.#reads.changelogReader();
+  }
+
+  usage(options?: WaitOptions): Promise<JobUsage> {
+    return this.#reads.usage(options);
+  }
+
+  verify(options?: VerifyOptions): Promise<VerifyReport> {
+    return this.#reads.verify(options);
   }
 
   async writeState(
@@ -335,20 +355,6 @@ export class OwnedJob implements Job {
     const run = this.#run;
     run.checkUsable();
     return await run.states.write(name, content, signal);
-  }
-
-  changelogReader(): ChangelogReader {
-    return new JobChangelogReader(this.#options.place, (at) => this.#openSource(at));
-  }
-
-  /** Finds what is to be read, and keeps it until it is released. */
-  async #openSource(at: At): Promise<RestoreSource> {
-    if (at === "tail") return this.#collection.hold(this.#tailSource());
-    const entry = findCheckpoint(this.#checkpointer.newest, at);
-    return await this.#collection.holdCheckpoint(entry.uuid, async () => {
-      const manifest = await this.#checkpointer.readManifest(entry);
-      return sourceOfCheckpoint(this.#options.place, manifest);
-    });
   }
 
   collect(options: CollectionOptions = {}): Promise<CollectionReport> {
@@ -401,23 +407,15 @@ export class OwnedJob implements Job {
     );
   }
 
-  usage({ signal }: WaitOptions = {}): Promise<JobUsage> {
-    const { newest } = this.#checkpointer;
-    const measure = () =>
-      measureUsage(this.#options.place, newest, { inUse: this.#run.keysInUse() });
-    return unlessAborted(() => this.#collection.holding(newest, measure), signal);
+  /** Whether something restores or verifies the job now. */
+  get isRead(): boolean {
+    return this.#collection.isRead;
   }
 
-  verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    const { newest } = this.#checkpointer;
-    const tail = this.#collection.hold(this.#tailSource());
-    const verify = async () => {
-      const report = await verifyJob(this.#options.place, newest, () => tail, options);
-      // What is missing may have been let go by another owner.
-      if (!report.ok) this.#checkpointer.checkOwner();
-      return report;
-    };
-    return this.#collection.holding(newest, verify).finally(tail.release);
+  /** Closes the job, and makes nothing durable any more: it is being deleted. */
+  abandon(): Promise<void> {
+    this.#run.end(jobIsDeleted(this.id));
+    return this.close();
   }
 
   close(): Promise<void> {
@@ -464,11 +462,6 @@ export class OwnedJob implements Job {
     return result;
   }
 
-  #tailSource(): RestoreSource {
-    const tail = { files: this.#run.durableFiles(), writers: this.#run.durableEnds() };
-    return sourceOfTail(this.#options.place, tail);
-  }
-
   #begin(
     { owner, uploads, carried, start }: Pick<OpenedJob, "owner" | "carried"> & {
       readonly uploads?: JobUploads;
@@ -486,14 +479,7 @@ export class OwnedJob implements Job {
       start,
       carried: carried as readonly NeededFile[],
       uploads: uploads ?? beginUploads({ place, epoch: owner.epoch, run, settings, ports, local }),
-      readStored: (writer, from, to) => this.#readStored(writer, from, to),
+      readStored: (writer, from, to) => this.#reads.readStored(writer, from, to),
     });
-  }
-
-  async *#readStored(writer: string, from: number, to: number): AsyncGenerator<Uint8Array> {
-    const { place } = this.#options;
-    const filter = { writers: [writer], from, to };
-    const restore = new ChangelogRestore(place, () => this.#openSource("tail"), filter);
-    for await (const { bytes } of restore.slices()) yield bytes;
   }
 }

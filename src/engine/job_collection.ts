@@ -46,6 +46,11 @@ export class JobCollection {
     this.#collector = new Collector(place, ports, checkpointer);
   }
 
+  /** Whether something restores or verifies the job now. */
+  get isRead(): boolean {
+    return this.#read.size > 0;
+  }
+
   /** Whether it is time to collect in passing. */
   get isDue(): boolean {
     return this.#ports.clock.monotonicMs() - this.#collectedMs >= INTERVAL_MS;

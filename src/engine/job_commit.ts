@@ -15,6 +15,12 @@ import {
   type CheckpointNeeds,
   type CheckpointNotes,
 } from "./checkpoint/checkpointer.ts";
+import {
+  checkSame,
+  checkSameStates,
+  findByKey,
+  type Idempotency,
+} from "./checkpoint/idempotency.ts";
 import { orAborted } from "./checkpoint/or_aborted.ts";
 import type { StateSources } from "./checkpoint/state_objects.ts";
 import { TidemarkError } from "./errors.ts";
@@ -37,6 +43,14 @@ export interface CommitOptions extends CheckpointNotes {
   readonly makeRoom: () => Promise<unknown>;
 }
 
+/** What is asked for under a key. */
+export interface OnceOptions {
+  readonly idempotency: Idempotency;
+  readonly states: StateSources;
+  /** Ends the wait for another one. @default never */
+  readonly signal?: AbortSignal;
+}
+
 /** Makes checkpoints, one at a time. */
 export class JobCommit {
   readonly #place: JobPlace;
@@ -44,6 +58,11 @@ export class JobCommit {
   readonly #checkpointer: Checkpointer;
   /** Holds on the files of checkpoints of which nothing decided yet whether they were published. */
   #undecidedHolds: (() => void)[] = [];
+  /** Checkpoints that are being made under a key, by that; `ended` never fails. */
+  readonly #making = new Map<
+    string,
+    { readonly idempotency: Idempotency; readonly ended: Promise<void> }
+  >();
 
   /** What is not published. */
   readonly attempts: CheckpointAttempts;
@@ -63,6 +82,46 @@ export class JobCommit {
     return uuid;
   }
 
+  /**
+   * Makes a checkpoint under a key, unless one has it: then that is answered, and waited for while it is being made.
+   *
+   * @param make Makes it, from what was appended until now; what it answers goes on whatever ends the wait for it.
+   * @throws {TidemarkError} `idempotency-conflict`
+   * @throws The signal's reason.
+   */
+  async once<Made>(
+    { idempotency, states, signal }: OnceOptions,
+    { find, make }: {
+      readonly find: (entry: CatalogEntry) => Made;
+      readonly make: () => Promise<Made>;
+    },
+  ): Promise<Made> {
+    const { key } = idempotency;
+    for (let other = this.#making.get(key); other; other = this.#making.get(key)) {
+      checkSame(this.#place.keys.job, idempotency, other.idempotency);
+      await orAborted(other.ended, signal);
+    }
+    const entry = findByKey(this.#checkpointer.newest, idempotency);
+    if (entry !== undefined) {
+      await this.#checkStates(entry, idempotency, states);
+      return find(entry);
+    }
+    const made = make();
+    const ended = made.then(() => {}, () => {}).then(() => void this.#making.delete(key));
+    this.#making.set(key, { idempotency, ended });
+    return await made;
+  }
+
+  async #checkStates(
+    entry: CatalogEntry,
+    idempotency: Idempotency,
+    given: StateSources,
+  ): Promise<void> {
+    if (![...given.values()].some((source) => source instanceof Uint8Array)) return;
+    const { states } = await this.#checkpointer.readManifest(entry);
+    checkSameStates(this.#place.keys.job, idempotency, entry, given, states);
+  }
+
   /** Reads the manifest of a checkpoint. */
   manifestAt(at: At): Promise<ManifestBody> {
     return this.#checkpointer.readManifest(findCheckpoint(this.#checkpointer.newest, at));
@@ -78,6 +137,15 @@ export class JobCommit {
   async commit(run: JobRun, options: CommitOptions, attempt: Attempt): Promise<CatalogEntry> {
     const { signal } = attempt;
     signal.throwIfAborted();
+    const { idempotency, states } = options;
+    if (idempotency !== undefined) {
+      // One whose answer was lost may have turned out to be published.
+      const entry = findByKey(this.#checkpointer.newest, idempotency);
+      if (entry !== undefined) {
+        await this.#checkStates(entry, idempotency, states);
+        return entry;
+      }
+    }
     const onWriter = (done: number, total: number): void =>
       options.onProgress?.({ phase: "persist", done, total });
     await orAborted(run.persistAll(onWriter), signal);
@@ -87,9 +155,9 @@ export class JobCommit {
     await run.learnCarried(options.position, (file) => this.#setsOf(file));
     run.checkUsable();
     return await run.states.prepare(
-      options.states,
+      states,
       { signal, manifestAt: (at) => this.manifestAt(at) },
-      (states) => this.#publish(run, options, { states, attempt }),
+      (made) => this.#publish(run, options, { states: made, attempt }),
     );
   }
 

@@ -10,11 +10,13 @@ import { findWhole } from "./checkpoint/fallback.ts";
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import { checkFingerprint, Checkpointer } from "./checkpoint/checkpointer.ts";
+import { isDeleted, jobNotFound, sweepDeleted } from "./checkpoint/deleted_job.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { filesOfManifest, joinFiles } from "./checkpoint/restore_source.ts";
 import { withReserve } from "./checkpoint/reserve.ts";
 import { sweepTemporaries } from "./checkpoint/temporaries.ts";
 import { TidemarkError } from "./errors.ts";
+import type { GenerationBody } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -54,13 +56,7 @@ export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
   checkFingerprint(options.fingerprint);
   // Before anything is made: a job that can't be opened is left as it is.
   const found = await readNewestGeneration(place);
-  if (found === undefined && !create) {
-    throw new TidemarkError(
-      "job-not-found",
-      `There is no job ${place.keys.job} in ${place.backend.location}: create it first`,
-      { details: { job: place.keys.job } },
-    );
-  }
+  checkMayCreate(place, found, create);
   const lock = await withReserve(
     place.reserve,
     () => place.backend.lock(place.keys.lock, { takeOver }),
@@ -77,14 +73,26 @@ export async function openJob(options: JobOpenOptions): Promise<OpenedJob> {
   }
 }
 
+function checkMayCreate(
+  place: JobPlace,
+  newest: GenerationBody | undefined,
+  create: boolean,
+): void {
+  if ((newest === undefined || isDeleted(newest)) && !create) {
+    throw jobNotFound(place, "create it first");
+  }
+}
+
 async function takeJob(
   options: JobOpenOptions,
   warnings: readonly string[],
 ): Promise<Omit<OpenedJob, "lock">> {
-  const { place, ports, fingerprint } = options;
+  const { place, ports, fingerprint, create = true } = options;
   const newest = await readNewestGeneration(place);
+  checkMayCreate(place, newest, create);
   const owner = await OwnerKey.takeFrom((newest?.epoch ?? 0) + 1, { ...place, ports });
   try {
+    if (newest !== undefined && isDeleted(newest)) await clear(place, owner);
     const catalog = new Catalog(place, ports, newest);
     const checkpointer = new Checkpointer(place, ports, catalog);
     checkpointer.publishAs(owner);
@@ -99,6 +107,17 @@ async function takeJob(
     await owner.close();
     throw error;
   }
+}
+
+/** Removes what a deletion left that was stopped: nothing of it may be taken for the new job's, by a salvage for example. */
+async function clear(place: JobPlace, owner: OwnerKey): Promise<void> {
+  const { problems: [problem] } = await sweepDeleted(place, { checkOwner: () => owner.check() });
+  if (problem === undefined) return;
+  throw new TidemarkError(
+    "storage-unavailable",
+    `Cannot make job ${place.keys.job} anew: ${problem.key} is left of the one that was deleted: ${problem.reason}; delete the job again to see what is left`,
+    { details: { job: place.keys.job, key: problem.key } },
+  );
 }
 
 interface FoundTail {

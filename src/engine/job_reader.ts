@@ -21,13 +21,14 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
+import { isDeleted, jobNotFound } from "./checkpoint/deleted_job.ts";
 import { unlessAborted } from "./checkpoint/or_aborted.ts";
 import { readStateOf } from "./checkpoint/state_read.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
 import { measureUsage } from "./checkpoint/usage.ts";
 import { verifyJob } from "./checkpoint/verify.ts";
 import { Lease, snapshotExpired } from "./checkpoint/lease.ts";
-import { hasCode, TidemarkError } from "./errors.ts";
+import { hasCode } from "./errors.ts";
 import type { Ports } from "./port/ports.ts";
 import type { GenerationBody } from "./format/generation.ts";
 import type {
@@ -149,12 +150,8 @@ export class StoredJobReader implements JobReader {
 
   async #newest(): Promise<GenerationBody> {
     const generation = await readNewestGeneration(this.#place);
-    if (generation !== undefined) return generation;
-    throw new TidemarkError(
-      "job-not-found",
-      `There is no job ${this.id} in ${this.#place.backend.location}: list the jobs to see which there are`,
-      { details: { job: this.id } },
-    );
+    if (generation !== undefined && !isDeleted(generation)) return generation;
+    throw jobNotFound(this.#place);
   }
 
   /** The newest checkpoint of the line that is whole. */
@@ -207,7 +204,8 @@ export class StoredJobReader implements JobReader {
   /** What vanished because the owner let it go is no loss. */
   async #explain(error: unknown, { checkpoints }: GenerationBody): Promise<unknown> {
     if (!hasCode(error, "changes-lost") && !hasCode(error, "object-not-found")) return error;
-    const now = await this.#newest();
+    const now = await readNewestGeneration(this.#place);
+    if (now === undefined || isDeleted(now)) return snapshotExpired(this.id, error);
     const isGone = checkpoints.some((old) =>
       !now.checkpoints.some(({ uuid }) => uuid === old.uuid)
     );

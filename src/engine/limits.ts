@@ -43,6 +43,8 @@ export const STATES_MAX = 10_000;
 export const GENERATIONS_KEPT = 16;
 /** Largest catalog entry, as JSON. */
 export const CATALOG_ENTRY_BYTES_MAX: number = KIB;
+/** Longest idempotency key of a checkpoint. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
 /** Largest user metadata of a checkpoint, as JSON. */
 export const USER_METADATA_BYTES_MAX: number = 64 * KIB;
 /** Retained checkpoints of one job. */

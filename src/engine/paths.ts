@@ -162,6 +162,12 @@ export class JobKeys {
     return `${this.readersPrefix}${uuid}.json`;
   }
 
+  /** Whether a key is that of a reader's lease. */
+  isReader(key: string): boolean {
+    return key.startsWith(this.readersPrefix) &&
+      new RegExp(`^${UUID_PATTERN}\\.json$`).test(key.slice(this.readersPrefix.length));
+  }
+
   /** Whether a key is one that the engine makes in a job: a change file, a state object, a manifest, or what was adopted. */
   isOwn(key: string): boolean {
     const isNamed = (prefix: string, name: string) =>

@@ -3,12 +3,14 @@
  * Owns: the marker, which jobs are open. Does not own: what happens in a job.
  * @module
  */
-import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
+import { isDeleted } from "./checkpoint/deleted_job.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
-import { hasCode, TidemarkError, withUnknownOutcome } from "./errors.ts";
-import { decodeMarker, encodeMarker, type MarkerBody } from "./format/marker.ts";
+import { type ErrorCode, TidemarkError } from "./errors.ts";
+import type { MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
+import { deleteJob } from "./job_delete.ts";
 import { openJob } from "./job_open.ts";
 import { StoredJobReader } from "./job_reader.ts";
 import { salvageJob } from "./job_salvage.ts";
@@ -18,13 +20,21 @@ import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
 import { LimitedBackend } from "./storage/limited_backend.ts";
 import { StoreRoom } from "./storage/store_room.ts";
-import { readOptional, readSmall } from "./storage/derived.ts";
-import type { Job, JobOptions, JobReader, SalvageOptions, SalvageReport, Store } from "./types.ts";
+import { createMarker, findMarker, readMarker, storeNotFound } from "./store_marker.ts";
+import type {
+  DeleteJobOptions,
+  Job,
+  JobDeletion,
+  JobOptions,
+  JobReader,
+  SalvageOptions,
+  SalvageReport,
+  Store,
+} from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
 import { LocalRecovery } from "./upload/local_recovery.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
-import { newUuid } from "./uuid.ts";
 
 /** Options of {@link OpenStore.open}. */
 export interface StoreOpenOptions {
@@ -41,6 +51,9 @@ const JOB_FOLDERS: ReadonlySet<string> = new Set([
   "states",
 ]);
 
+/** What a job is listed in spite of: somebody must look at it. */
+const UNREADABLE: ReadonlySet<ErrorCode> = new Set(["catalog-lost", "unsupported-format"]);
+
 /** A store on a backend. */
 export class OpenStore implements Store {
   readonly id: string;
@@ -53,8 +66,8 @@ export class OpenStore implements Store {
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
-  /** Jobs that are being salvaged: nobody opens them meanwhile. */
-  readonly #salvaging = new Map<string, Promise<SalvageReport>>();
+  /** Jobs that are being salvaged or deleted: nobody opens them meanwhile. */
+  readonly #held = new Map<string, Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -134,15 +147,29 @@ export class OpenStore implements Store {
       // A job whose catalog is gone is a job all the same; an open that died before its first publish is none.
       if (JOB_FOLDERS.has(folder)) found.add(job);
     }
-    return [...found].sort();
+    const there: string[] = [];
+    for (const job of [...found].sort()) if (!await this.#isDeleted(job)) there.push(job);
+    return there;
+  }
+
+  /** One that is open here is there, and so is one whose catalog can't be read. */
+  async #isDeleted(id: string): Promise<boolean> {
+    if (this.#jobs.has(id)) return false;
+    try {
+      const newest = await readNewestGeneration(this.#place(id));
+      return newest !== undefined && isDeleted(newest);
+    } catch (error) {
+      if (error instanceof TidemarkError && UNREADABLE.has(error.code)) return false;
+      throw error;
+    }
   }
 
   async job(id: string, options: JobOptions = {}): Promise<Job> {
     this.#checkOpen();
     this.#checkMayOwn(id);
-    const salvaging = this.#salvaging.get(id);
-    if (salvaging !== undefined) {
-      await salvaging.catch(() => undefined);
+    const held = this.#held.get(id);
+    if (held !== undefined) {
+      await held.catch(() => undefined);
       return await this.job(id, options);
     }
     const open = this.#jobs.get(id);
@@ -169,11 +196,7 @@ export class OpenStore implements Store {
     const place = this.#placeWithLocal(id);
     const settings = this.#settings;
     const ports = this.#ports;
-    const disk = this.#local;
-    const local = disk && new LocalRecovery(
-      { ...ports, backend: disk, metrics: new UploadMetrics(ports.metrics, id) },
-      { ...settings, isLeft: () => disk.isLeft },
-    );
+    const local = this.#local && this.#localRecovery(id, this.#local);
     try {
       const opened = await openJob({ ...options, place, settings, ports, local });
       const onClosed = () => void this.#jobs.delete(id);
@@ -182,6 +205,14 @@ export class OpenStore implements Store {
       await local?.close();
       throw error;
     }
+  }
+
+  #localRecovery(id: string, disk: LocalDisk): LocalRecovery {
+    const metrics = new UploadMetrics(this.#ports.metrics, id);
+    return new LocalRecovery(
+      { ...this.#ports, backend: disk, metrics },
+      { ...this.#settings, isLeft: () => disk.isLeft },
+    );
   }
 
   async salvage(id: string, options: SalvageOptions = {}): Promise<SalvageReport> {
@@ -193,17 +224,53 @@ export class OpenStore implements Store {
     );
     if (accept === undefined || dryRun) return await act();
     this.#checkMayOwn(id);
-    if (this.#salvaging.has(id)) throw busyHere(id);
-    const salvaging = this.#letGo(id).then(act).finally(() => this.#salvaging.delete(id));
-    this.#salvaging.set(id, salvaging);
-    return await salvaging;
+    return await this.#hold(id, "salvage", () => this.#letGo(id).then(act));
+  }
+
+  async deleteJob(id: string, options: DeleteJobOptions = {}): Promise<JobDeletion> {
+    this.#checkOpen();
+    this.#checkMayOwn(id);
+    const place = this.#place(id);
+    return await this.#hold(id, "delete", async () => {
+      const open = await this.#jobs.get(id)?.catch(() => undefined);
+      const deletion = await deleteJob({
+        ...options,
+        place,
+        ports: this.#ports,
+        isReadHere: () => open?.isRead ?? false,
+        endHere: async () => await open?.abandon(),
+      });
+      await this.#deleteCopies(place);
+      return deletion;
+    });
+  }
+
+  async #deleteCopies({ keys }: JobPlace): Promise<void> {
+    const disk = this.#local;
+    if (disk === undefined) return;
+    const local = this.#localRecovery(keys.job, disk);
+    await local.sweep(keys, []);
+    await local.whenIdle();
+    await local.close();
+  }
+
+  /** Does something with a job that nobody opens meanwhile. */
+  async #hold<Result>(
+    id: string,
+    what: "salvage" | "delete",
+    action: () => Promise<Result>,
+  ): Promise<Result> {
+    if (this.#held.has(id)) throw busyHere(id, what);
+    const held = action().finally(() => this.#held.delete(id));
+    this.#held.set(id, held);
+    return await held;
   }
 
   /** One that runs is well; one that could not be opened, or has ended, is nobody's. */
   async #letGo(id: string): Promise<void> {
     const open = await this.#jobs.get(id)?.catch(() => undefined);
     if (open === undefined) return;
-    if (open.isRunning) throw busyHere(id);
+    if (open.isRunning) throw busyHere(id, "salvage");
     await open.close().catch((error) =>
       this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
     );
@@ -234,7 +301,7 @@ export class OpenStore implements Store {
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#salvaging.values());
+    await Promise.allSettled(this.#held.values());
     const closed = await Promise.allSettled(
       [...this.#jobs.values()].map(async (opening) => {
         // Whoever opened a job that could not be opened has been told.
@@ -319,10 +386,10 @@ async function openLocal(
   return isUsable ? disk : undefined;
 }
 
-function busyHere(id: string): TidemarkError {
+function busyHere(id: string, what: "salvage" | "delete"): TidemarkError {
   return new TidemarkError(
     "job-busy",
-    `Cannot salvage job ${id}: this process has it open, or salvages it already; close it first`,
+    `Cannot ${what} job ${id}: this process has it open, or salvages or deletes it already; close it first`,
     { details: { job: id } },
   );
 }
@@ -334,67 +401,5 @@ function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {
     "settings-conflict",
     `Job ${job.id} is open with fingerprint ${job.fingerprint}, not ${fingerprint}: close it first`,
     { details: { job: job.id, found: job.fingerprint, wanted: fingerprint } },
-  );
-}
-
-async function readMarker(backend: StorageBackend): Promise<MarkerBody | undefined> {
-  const bytes = await readOptional(backend, MARKER_KEY);
-  return bytes === undefined ? undefined : decodeMarker(bytes);
-}
-
-/** The marker of a store, or none in a place that is new or empty. @throws {TidemarkError} `not-a-store` */
-async function findMarker(backend: StorageBackend): Promise<MarkerBody | undefined> {
-  try {
-    return await readMarker(backend) ?? await checkEmpty(backend);
-  } catch (error) {
-    if (hasCode(error, "store-not-found")) return undefined;
-    throw error;
-  }
-}
-
-async function checkEmpty(backend: StorageBackend): Promise<MarkerBody | undefined> {
-  for await (const { key } of backend.list("")) {
-    // Somebody may have made the store meanwhile.
-    const made = await readMarker(backend);
-    if (made !== undefined) return made;
-    throw new TidemarkError(
-      "not-a-store",
-      `Cannot make a store in ${backend.location}: it is not empty (${key}) and has no ${MARKER_KEY}; choose an empty or new folder`,
-      { details: { location: backend.location, found: key } },
-    );
-  }
-  return undefined;
-}
-
-/** Makes an empty place a store; takes the store of whoever was quicker. */
-async function createMarker(backend: StorageBackend, ports: Ports): Promise<MarkerBody> {
-  const marker = { store: newUuid(ports), createdAtMs: ports.clock.nowMs() };
-  try {
-    if (await backend.putIfAbsent(MARKER_KEY, encodeMarker(marker)) === "created") return marker;
-    return decodeMarker(await readSmall(backend, MARKER_KEY));
-  } catch (error) {
-    if (!(error instanceof TidemarkError) || error.outcome !== "unknown") throw error;
-    return await keepMarker(backend, error);
-  }
-}
-
-/** Takes a marker that is there, though the answer to its write is lost. */
-async function keepMarker(backend: StorageBackend, lost: TidemarkError): Promise<MarkerBody> {
-  try {
-    const found = await readMarker(backend);
-    if (found === undefined) throw lost;
-    // Its name may not be on disk, whatever a later sync of the folder says: it is given once more.
-    await backend.put(MARKER_KEY, encodeMarker(found));
-    return found;
-  } catch (error) {
-    throw withUnknownOutcome(error);
-  }
-}
-
-function storeNotFound(backend: StorageBackend): TidemarkError {
-  return new TidemarkError(
-    "store-not-found",
-    `There is no store in ${backend.location}: check the path, or create one`,
-    { details: { location: backend.location } },
   );
 }

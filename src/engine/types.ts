@@ -20,6 +20,7 @@ export type {
   ObjectExplanation,
   RetentionPolicy,
 } from "./types/collection.ts";
+export type { DeleteJobOptions, JobDeletion } from "./types/deletion.ts";
 export type { Job, JobOptions, JobReader } from "./types/job.ts";
 export type {
   OffsetRange,

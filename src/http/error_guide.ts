@@ -67,6 +67,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "The changes were truncated",
     nextStep: "Start from the oldest checkpoint that still has them",
   },
+  "invalid-archive": {
+    title: "The archive can't be imported",
+    nextStep: "Export the job again, and check that all of it arrived; nothing of it was taken",
+  },
   "store-not-found": {
     title: "There is no store",
     nextStep: "Check the path; append and serve create a store where there is none",
@@ -100,7 +104,7 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     nextStep: "Open the job again; if this repeats, another process writes to the store",
   },
   "job-busy": {
-    title: "Another live process owns the job",
+    title: "Another live process owns the job, or somebody reads it",
     nextStep: "Stop that process, or talk to it over HTTP (--url)",
   },
   "settings-conflict": {
@@ -140,6 +144,14 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
   "checkpoint-exists": {
     title: "A checkpoint of this uuid was begun or made before",
     nextStep: "List the checkpoints: it may be the one that is wanted; else use another uuid",
+  },
+  "idempotency-conflict": {
+    title: "The idempotency key stands for another request",
+    nextStep: "Repeat that very request, or use another key",
+  },
+  "job-exists": {
+    title: "There is such a job already",
+    nextStep: "Import under another name, or delete the job first",
   },
   "fenced": {
     title: "A newer owner or a newer run took over",

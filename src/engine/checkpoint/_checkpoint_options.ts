@@ -2,11 +2,15 @@ import { TidemarkError } from "../errors.ts";
 import { U64_MAX, USER_METADATA_BYTES_MAX } from "../limits.ts";
 import type { CheckpointOptions } from "../types.ts";
 import { UUID } from "../uuid.ts";
+import { takeStates } from "./_state_sources.ts";
+import { type Idempotency, idempotencyOf } from "./idempotency.ts";
 
 const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
 /** What a caller says of a checkpoint. */
-export type CheckpointNotes = Omit<CheckpointOptions, "states" | "signal" | "onProgress">;
+export type CheckpointNotes =
+  & Omit<CheckpointOptions, "states" | "signal" | "onProgress" | "idempotencyKey">
+  & { readonly idempotency?: Idempotency };
 
 /** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */
 export function checkU64(what: string, value: bigint): void {
@@ -24,15 +28,19 @@ export function checkU64(what: string, value: bigint): void {
  * @throws {TidemarkError} `invalid-request`
  */
 export function takeCheckpointOptions(
-  { uuid, identifier, steps, processedRecords, metadata = null }: CheckpointNotes,
+  given: CheckpointOptions,
 ): CheckpointNotes {
+  const { uuid, identifier, steps, processedRecords, metadata = null, idempotencyKey } = given;
   if (uuid !== undefined) checkUuid(uuid);
   if (identifier !== undefined && typeof identifier !== "string") {
     throw new TypeError(`Cannot use ${String(identifier)} as identifier: wants a string`);
   }
   if (steps !== undefined) checkU64("steps", steps);
   if (processedRecords !== undefined) checkU64("processedRecords", processedRecords);
-  return { uuid, identifier, steps, processedRecords, metadata: takeMetadata(metadata) };
+  const notes = { uuid, identifier, steps, processedRecords, metadata: takeMetadata(metadata) };
+  if (idempotencyKey === undefined) return notes;
+  const states = takeStates(given.states);
+  return { ...notes, idempotency: idempotencyOf(idempotencyKey, { ...notes, states }) };
 }
 
 function checkUuid(uuid: unknown): void {

@@ -12,9 +12,10 @@ export function entryOf(
   manifest: ObjectReference,
 ): CatalogEntry {
   const { uuid, parent, fingerprint, identifier, steps, processedRecords } = facts;
-  const { createdAtMs, epoch, run } = facts;
+  const { createdAtMs, epoch, run, idempotency } = facts;
   return {
     ...{ uuid, parent, fingerprint, identifier, steps, processedRecords, createdAtMs, epoch, run },
+    ...(idempotency === undefined ? {} : { idempotency }),
     ...{ size, manifest, pin: null, quarantinedAtMs: null },
   };
 }

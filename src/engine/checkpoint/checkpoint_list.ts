@@ -41,6 +41,7 @@ function toMetadata(
     createdAtMs: entry.createdAtMs,
     epoch: entry.epoch,
     run: entry.run,
+    idempotencyKey: entry.idempotency?.key,
     isHead: entry.uuid === head,
     isAbandoned: !line.has(entry.uuid),
     pin: entry.pin ?? undefined,

@@ -28,6 +28,7 @@ import { type CheckpointNotes, checkU64, takeCheckpointOptions } from "./_checkp
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
+import { isDeleted, jobNotFound } from "./deleted_job.ts";
 import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
 import { withoutGoing } from "./retire.ts";
@@ -99,11 +100,21 @@ export class Checkpointer {
     return readManifest(this.#place, entry.manifest);
   }
 
-  /** Publishes that an epoch has begun: the same content, under a new owner. */
+  /**
+   * Publishes that an epoch has begun: the same content, under a new owner. Of a job that was deleted a new one begins,
+   * which counts on.
+   *
+   * @throws {TidemarkError} `job-not-found`: it was deleted meanwhile, so that what is left of it is not removed yet.
+   */
   async fence(epoch: number, fingerprint: bigint | undefined): Promise<GenerationBody> {
     checkFingerprint(fingerprint);
+    const found = this.#catalog.newest;
     return await this.#catalog.publish((newest) => {
-      if (newest === undefined) return firstGeneration(epoch, fingerprint ?? 0n);
+      if (newest === undefined) return firstGeneration(epoch, 1, fingerprint ?? 0n);
+      if (isDeleted(newest)) {
+        if (newest === found) return firstGeneration(epoch, newest.run + 1, fingerprint ?? 0n);
+        throw jobNotFound(this.#place, "it was deleted meanwhile; open it again to make a new one");
+      }
       return { ...newest, reason: "fence", epoch, fingerprint: fingerprint ?? newest.fingerprint };
     });
   }
@@ -345,6 +356,7 @@ export class Checkpointer {
       createdAtMs: this.#ports.clock.nowMs(),
       epoch,
       run,
+      ...(options.idempotency === undefined ? {} : { idempotency: options.idempotency }),
     };
   }
 
@@ -444,11 +456,11 @@ export function checkFingerprint(fingerprint: bigint | undefined): void {
   if (fingerprint !== undefined) checkU64("fingerprint", fingerprint);
 }
 
-function firstGeneration(epoch: number, fingerprint: bigint): GenerationContent {
+function firstGeneration(epoch: number, run: number, fingerprint: bigint): GenerationContent {
   return {
     reason: "fence",
     epoch,
-    run: 1,
+    run,
     fingerprint,
     head: null,
     tailFrom: { epoch, number: 0 },

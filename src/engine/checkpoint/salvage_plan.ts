@@ -7,12 +7,13 @@ import { xxh64 } from "../../../wasm/mod.ts";
 import { furthest } from "../changelog/offset_ranges.ts";
 import { scanTail, type TailScanOptions } from "../changelog/tail_scan.ts";
 import type { Tail } from "../changelog/tail.ts";
-import { TidemarkError } from "../errors.ts";
+import type { TidemarkError } from "../errors.ts";
 import type { CatalogEntry } from "../format/generation.ts";
 import { formatHash } from "../format/hash_text.ts";
 import { CHECKPOINTS_MAX } from "../limits.ts";
 import type { LostChanges, LostCheckpoint, Problem, SalvageReport } from "../types.ts";
 import type { JobPlace } from "./catalog_read.ts";
+import { isDeleted, jobNotFound } from "./deleted_job.ts";
 import {
   chooseHead,
   chooseTail,
@@ -128,14 +129,11 @@ async function scanNames(options: TailScanOptions): Promise<Tail> {
   return { ...older, known: furthest(tail.known, older.known) };
 }
 
-/** @throws {TidemarkError} `job-not-found`: there is nothing of the job but what an open leaves that died. */
-function checkThere({ backend, keys }: JobPlace, evidence: Evidence): void {
-  if (evidence.state !== "missing" || evidence.objects > 0) return;
-  throw new TidemarkError(
-    "job-not-found",
-    `There is no job ${keys.job} in ${backend.location}: list the jobs to see which there are`,
-    { details: { job: keys.job } },
-  );
+/** @throws {TidemarkError} `job-not-found`: there is nothing of the job but what an open leaves that died, or it was deleted. */
+function checkThere(place: JobPlace, evidence: Evidence): void {
+  const isGone = evidence.state === "whole" && isDeleted(evidence.base!);
+  if (!isGone && (evidence.state !== "missing" || evidence.objects > 0)) return;
+  throw jobNotFound(place);
 }
 
 /** Reads everything that the checkpoints need, the newest first, each file once as far as it is whole. */

@@ -1,6 +1,6 @@
 /** What the catalog and a checkpoint's manifest both say of the checkpoint. @module */
 import * as v from "valibot";
-import { count, u64, uuid } from "./_schema.ts";
+import { count, hash, u64, uuid } from "./_schema.ts";
 
 /** Their schemas, by name. */
 export const CHECKPOINT_FACTS = {
@@ -13,6 +13,8 @@ export const CHECKPOINT_FACTS = {
   createdAtMs: count,
   epoch: count,
   run: count,
+  /** Under which key it was asked for, and the XXH64 of what was. @default no key was given */
+  idempotency: v.optional(v.strictObject({ key: v.string(), facts: hash })),
 };
 
 const SCHEMA = v.strictObject(CHECKPOINT_FACTS);

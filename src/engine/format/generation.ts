@@ -35,7 +35,16 @@ const SCHEMA = v.strictObject({
   /** Tells this creation from any other. */
   writeId: uuid,
   /** What led to this generation. */
-  reason: v.picklist(["fence", "recovered", "checkpoint", "resume", "retention", "pin", "salvage"]),
+  reason: v.picklist([
+    "fence",
+    "recovered",
+    "checkpoint",
+    "resume",
+    "retention",
+    "pin",
+    "salvage",
+    "deleted",
+  ]),
   createdAtMs: count,
   epoch: count,
   run: count,

@@ -39,6 +39,8 @@ export interface CheckpointMetadata {
   readonly epoch: number;
   /** The pipeline's run in which it was made. */
   readonly run: number;
+  /** Under which key it was asked for; undefined when none was given. */
+  readonly idempotencyKey?: string;
   /** Whether it is `head`: the checkpoint from which the tail goes on. */
   readonly isHead: boolean;
   /** Whether it is not an ancestor of `head`. */
@@ -158,6 +160,14 @@ export interface CheckpointOptions {
    * @default none
    */
   states?: Readonly<Record<string, StateSource>>;
+  /**
+   * Makes it once, however often it is asked for, also after a restart: 1 to 128 printable ASCII characters, no space at
+   * an end. As long as a checkpoint of this key is listed, and is `head` or an ancestor of it, the same request answers
+   * that one, and waits for it while it is being made; another request is an `idempotency-conflict`. Compared are the
+   * other options, and states that are given as bytes; states that come piece by piece are not read again. A key is free
+   * when its checkpoint has failed, was collected, or was abandoned by a resume. @default it is made anew each time
+   */
+  idempotencyKey?: string;
   /** Stops waiting, and gives the checkpoint up, unless it is being published by then. @default never */
   signal?: AbortSignal;
   /** Told of every writer that is durable, and when it is published. @default nobody */

@@ -1,4 +1,5 @@
 /** Stores. @module */
+import type { DeleteJobOptions, JobDeletion } from "./deletion.ts";
 import type { Job, JobOptions, JobReader } from "./job.ts";
 import type { SalvageOptions, SalvageReport } from "./salvage.ts";
 
@@ -76,6 +77,33 @@ export interface Store extends AsyncDisposable {
    * @throws The signal's reason.
    */
   salvage(id: string, options?: SalvageOptions): Promise<SalvageReport>;
+  /**
+   * Deletes a job with everything that the engine made of it: changes, states, checkpoints, pinned ones too. What lies
+   * in its `private/` stays, and so do the keys that fence its owners; a new job of that name begins empty, its epochs
+   * and runs count on. A job that is open here is closed first: what was not acknowledged of it fails as `closed`.
+   *
+   * A crash leaves the job as it was, or deleted; what is left of it then goes when it is deleted again, or made anew.
+   *
+   * @param id The job's name.
+   * @param options Whether it is taken from others, and when to stop. @default {}
+   * @returns What was deleted.
+   * @throws {TidemarkError} `job-not-found`, also when it was deleted before; `job-busy` when somebody reads it, or a live
+   * process of this machine owns it (nothing was done); `catalog-lost` when its catalog can't be read: salvage it first;
+   * `fenced` when another owner was quicker; `read-only`, `unsupported-format`, `invalid-name`, `closed`,
+   * `storage-full`, `storage-unavailable`, `storage-denied`. With outcome `unknown` it may be deleted: repeat it.
+   * @throws The signal's reason.
+   *
+   * @example
+   * ```ts
+   * import { openStore } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * await store.job("orders");
+   * await store.deleteJob("orders");
+   * console.assert((await store.jobs()).length === 0);
+   * ```
+   */
+  deleteJob(id: string, options?: DeleteJobOptions): Promise<JobDeletion>;
   /**
    * Closes every job, which makes everything durable, and lets go of the store. Idempotent.
    *

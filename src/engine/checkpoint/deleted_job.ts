@@ -1,0 +1,108 @@
+/**
+ * What a deleted job leaves: a last generation that says so, and its owner keys; a new job of that name counts on from
+ * there (DESIGN, protocol *Open and fence*).
+ * Owns: that generation, removing what is left beside it. Does not own: who may delete, when.
+ * @module
+ */
+import { TidemarkError } from "../errors.ts";
+import type { GenerationBody } from "../format/generation.ts";
+import { deleteAll } from "../storage/delete_all.ts";
+import type { JobDeletion, Problem, Progress } from "../types.ts";
+import type { GenerationContent } from "./catalog.ts";
+import type { JobPlace } from "./catalog_read.ts";
+import { DEFAULT_RETENTION } from "./retention.ts";
+
+/** Whether a job's newest generation says that it was deleted. */
+export function isDeleted({ reason }: Pick<GenerationBody, "reason">): boolean {
+  return reason === "deleted";
+}
+
+/** The error of a job that is not there. */
+export function jobNotFound(
+  { backend, keys: { job } }: JobPlace,
+  nextStep = "list the jobs to see which there are",
+): TidemarkError {
+  const message = `There is no job ${job} in ${backend.location}: ${nextStep}`;
+  return new TidemarkError("job-not-found", message, { details: { job } });
+}
+
+/** What a generation says that ends a job: it names nothing, so that everything may go. */
+export function deletedGeneration(
+  { run, fingerprint }: GenerationBody,
+  epoch: number,
+): GenerationContent {
+  return {
+    reason: "deleted",
+    epoch,
+    run,
+    fingerprint,
+    head: null,
+    tailFrom: { epoch, number: 0 },
+    adopted: null,
+    retention: DEFAULT_RETENTION,
+    doomed: [],
+    checkpoints: [],
+  };
+}
+
+/** What stands in the way of a sweep, and who hears of it. */
+export interface SweepOptions {
+  /** Throws when the job has another owner: asked before each object. */
+  readonly checkOwner: () => void;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+/** What was removed of a deleted job. */
+export type SweptJob = Pick<JobDeletion, "deletedObjects" | "deletedBytes" | "problems">;
+
+/**
+ * Removes what is left of a deleted job. Called by an owner, while the newest generation says that it is deleted; it
+ * may be stopped anywhere, and begun again by the next owner.
+ */
+export async function sweepDeleted(
+  place: JobPlace,
+  { checkOwner, signal, onProgress }: SweepOptions,
+): Promise<SweptJob> {
+  const sizes = await leftOf(place);
+  const total = sizes.size;
+  let done = 0;
+  const check = (): void => {
+    signal?.throwIfAborted();
+    checkOwner();
+    onProgress?.({ phase: "delete", done, total });
+    done += 1;
+  };
+  const failed = await deleteAll(place.backend, [...sizes.keys()], check);
+  for (const { key } of failed) sizes.delete(key);
+  return {
+    deletedObjects: sizes.size,
+    deletedBytes: [...sizes.values()].reduce((sum, size) => sum + size, 0),
+    problems: failed.map(({ key, error }): Problem => ({ key, reason: error.message })),
+  };
+}
+
+/** Every object that goes, with its size: all but the newest generation, owner keys, and what is not the engine's. */
+export async function leftOf({ backend, keys }: JobPlace): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  const prefixes = [
+    keys.changelogPrefix,
+    keys.statesPrefix,
+    keys.checkpointsPrefix,
+    keys.adoptedPrefix,
+    keys.readersPrefix,
+  ];
+  for (const prefix of prefixes) {
+    for await (const { key, size } of backend.list(prefix)) {
+      if (keys.isOwn(key) || keys.isReader(key)) sizes.set(key, size);
+    }
+  }
+  const generations: { key: string; size: number; number: number }[] = [];
+  for await (const { key, size } of backend.list(keys.catalogPrefix)) {
+    const number = keys.parseGeneration(key);
+    if (number !== undefined) generations.push({ key, size, number });
+  }
+  generations.sort((a, b) => a.number - b.number);
+  for (const { key, size } of generations.slice(0, -1)) sizes.set(key, size);
+  return sizes;
+}

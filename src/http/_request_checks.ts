@@ -25,6 +25,7 @@ export function check<Schema extends v.GenericSchema>(
 
 function reasonOf(issue: v.BaseIssue<unknown>): string {
   if (issue.type === "strict_object" && issue.expected === "never") return "is not known";
+  if (issue.type === "strict_object" && issue.received === "undefined") return "is missing";
   return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
 }
 

@@ -1,16 +1,21 @@
 /**
  * Listens on a socket and hands every request to an app, on the runtime at hand.
  *
- * Owns: the socket, its address, the orderly end.
+ * Owns: the socket, its address, TLS, the limits of a connection, the orderly end.
  * Does not own: what is answered (`src/http`).
  * @module
  */
-import type { Server as NodeServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { TidemarkError } from "../engine/errors.ts";
+import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
+import { listenOnBun } from "./_bun_server.ts";
+import { listenOnDeno } from "./_deno_server.ts";
+import type { FetchHandler, Listener, ListenOptions, ListenPlace } from "./_listener.ts";
+import { listenOnNode } from "./_node_server.ts";
+import { readTlsFiles, type TlsFiles } from "./_tls_files.ts";
+import { inodeOf, leaveSocket } from "./_unix_socket.ts";
 
-/** Answers one request. */
-export type FetchHandler = (request: Request) => Promise<Response>;
+export type { FetchHandler } from "./_listener.ts";
+export type { TlsFiles } from "./_tls_files.ts";
 
 /** Options of {@link serveHttp}. */
 export interface ServeHttpOptions {
@@ -18,14 +23,26 @@ export interface ServeHttpOptions {
   hostname?: string;
   /** Port to listen on; 0 takes any free one. @default 7460 */
   port?: number;
+  /** Path of a Unix socket to listen on, in place of an address. @default none */
+  path?: string;
+  /** Certificate and key. @default no TLS */
+  tls?: TlsFiles;
+  /** Connections at a time, where the runtime can count them (Node). @default 1024 */
+  connectionsMax?: number;
+  /** Time for the head of a connection's first request, in ms (Node, Bun). @default 15000 */
+  headMsMax?: number;
+  /** Bytes of a request's head (Node; others have their own). @default 16384 */
+  headBytesMax?: number;
+  /** Told of what no caller waits for. @default silent */
+  logger?: Logger;
 }
 
 /** A server that listens. */
 export interface HttpServer {
-  /** Address that it listens on. */
-  readonly hostname: string;
+  /** Address that it listens on; none on a Unix socket. */
+  readonly hostname?: string;
   /** Port that it listens on; the real one where 0 was asked for. */
-  readonly port: number;
+  readonly port?: number;
   /** Where clients find it. */
   readonly url: string;
   /**
@@ -36,137 +53,77 @@ export interface HttpServer {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** What each runtime gives. */
-interface Listener {
-  readonly hostname: string;
-  readonly port: number;
-  /** Stops listening; settles when every request under way has been answered. */
-  finish(): Promise<void>;
-  /** Cuts off what is still under way. */
-  cut(): Promise<void>;
-}
-
 /**
  * Starts to listen.
  *
  * @throws {TidemarkError} `listen-failed` when the address is taken, not allowed, or not of this
- * machine
+ * machine; `invalid-request`, `storage-denied` when certificate or key can't be used
  */
 export async function serveHttp(
   handler: FetchHandler,
   options: ServeHttpOptions = {},
 ): Promise<HttpServer> {
-  const { hostname = "127.0.0.1", port = 7460 } = options;
-  const listener = await listen(handler, hostname, port).catch((cause) => {
-    throw listenFailed(hostname, port, cause);
+  const { hostname = "127.0.0.1", port = 7460, path, logger = SILENT_LOGGER } = options;
+  const { connectionsMax = 1024, headMsMax = 15_000, headBytesMax = 16_384 } = options;
+  const tls = options.tls && readTlsFiles(options.tls);
+  const limits = { connectionsMax, headMsMax, headBytesMax };
+  const place = path === undefined ? { hostname, port } : { path };
+  const listener = await listen({ handler, place, tls, limits, logger }).catch((cause) => {
+    throw listenFailed(place, cause);
   });
-  const host = listener.hostname.includes(":") ? `[${listener.hostname}]` : listener.hostname;
+  const inode = path === undefined ? undefined : inodeOf(path);
+  const leave = (): void => {
+    if (path !== undefined) leaveSocket(path, inode);
+  };
   return {
-    hostname: listener.hostname,
-    port: listener.port,
-    url: `http://${host}:${listener.port}`,
-    close: (deadlineMs) => closeWithin(listener, deadlineMs),
+    ...listener.address,
+    url: urlOf(listener, place, tls === undefined ? "http" : "https"),
+    close: (deadlineMs) => closeWithin(listener, deadlineMs, leave),
   };
 }
 
-function listen(handler: FetchHandler, hostname: string, port: number): Promise<Listener> {
-  if ("Deno" in globalThis) return listenOnDeno(handler, hostname, port);
-  if ("Bun" in globalThis) return listenOnBun(handler, hostname, port);
-  return listenOnNode(handler, hostname, port);
+function listen(options: ListenOptions): Promise<Listener> {
+  if ("Deno" in globalThis) return listenOnDeno(options);
+  if ("Bun" in globalThis) return listenOnBun(options);
+  return listenOnNode(options);
 }
 
-async function closeWithin(listener: Listener, deadlineMs: number): Promise<void> {
+function urlOf({ address }: Listener, place: ListenPlace, scheme: string): string {
+  if (place.path !== undefined || address === undefined) return `unix:${place.path}`;
+  const { hostname, port } = address;
+  return `${scheme}://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/** @param leave Called when no more connections are taken. */
+async function closeWithin(
+  listener: Listener,
+  deadlineMs: number,
+  leave: () => void,
+): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const deadline = new Promise<"late">((resolve) => {
     timer = setTimeout(() => resolve("late"), deadlineMs);
   });
   try {
     const finished = listener.finish().then(() => "finished" as const);
+    leave();
     if (await Promise.race([finished, deadline]) === "late") await listener.cut();
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function listenOnDeno(
-  handler: FetchHandler,
-  hostname: string,
-  port: number,
-): Promise<Listener> {
-  const server = await Promise.resolve(Deno.serve({ hostname, port, onListen() {} }, handler));
-  return {
-    hostname: server.addr.hostname,
-    port: server.addr.port,
-    finish: () => server.shutdown(),
-    // Deno can't cut connections once it shuts down; they end when their handlers do, or with the
-    // process.
-    cut: () => Promise.resolve(),
-  };
-}
-
-async function listenOnBun(
-  handler: FetchHandler,
-  hostname: string,
-  port: number,
-): Promise<Listener> {
-  const server = await Promise.resolve(Bun.serve({
-    hostname,
-    port,
-    fetch: handler,
-    // The app has its own cap, and a slow restore or append may be silent for long.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    idleTimeout: 0,
-  }));
-  return {
-    hostname: server.hostname ?? hostname,
-    port: server.port ?? port,
-    finish: () => server.stop(),
-    cut: () => server.stop(true),
-  };
-}
-
-async function listenOnNode(
-  handler: FetchHandler,
-  hostname: string,
-  port: number,
-): Promise<Listener> {
-  const { createAdaptorServer } = await import("@hono/node-server");
-  const server = createAdaptorServer({
-    fetch: handler,
-    overrideGlobalObjects: false,
-  }) as NodeServer;
-  // Node would cut a body off after 300 s, however well it flows; heads keep their 60 s.
-  server.requestTimeout = 0;
-  // Nor is a connection closed that is kept alive: whoever uses it again at that moment would get no answer.
-  server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, hostname, resolve);
-  });
-  const address = server.address() as AddressInfo;
-  let isClosing = false;
-  server.on("request", (_request, response) => {
-    // A connection kept alive would hold the end up until its timeout.
-    response.once("close", () => isClosing && setImmediate(() => server.closeIdleConnections()));
-  });
-  return {
-    hostname: address.address,
-    port: address.port,
-    finish() {
-      isClosing = true;
-      return new Promise((resolve) => server.close(() => resolve()));
-    },
-    async cut() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
-    },
-  };
-}
-
-function listenFailed(hostname: string, port: number, cause: unknown): TidemarkError {
+function listenFailed(place: ListenPlace, cause: unknown): unknown {
+  if (cause instanceof TidemarkError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
+  if (place.path !== undefined) {
+    return new TidemarkError(
+      "listen-failed",
+      `Cannot listen on unix:${place.path}: ${reason}; choose another path`,
+      { details: { path: place.path }, cause },
+    );
+  }
+  const { hostname, port } = place;
   return new TidemarkError(
     "listen-failed",
     `Cannot listen on ${hostname}:${port}: ${reason}; choose another address or port, ` +

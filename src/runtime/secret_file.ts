@@ -23,10 +23,15 @@ export function sha256(text: string): Uint8Array {
  * Reads a file that only its owner may read.
  *
  * @param what What messages call it, such as `token file`.
+ * @param options `forbidden`: bits that its mode must not have. @default those of group and others
  * @throws {TidemarkError} `storage-denied`: others may read it, or this process may not;
  * `invalid-request`: there is no such file, or it is none
  */
-export function readSecretFile(path: string, what: string): string {
+export function readSecretFile(
+  path: string,
+  what: string,
+  { forbidden = OTHERS }: { readonly forbidden?: number } = {},
+): string {
   let file: number;
   try {
     // Without waiting: a pipe would hold the process up.
@@ -36,7 +41,7 @@ export function readSecretFile(path: string, what: string): string {
   }
   try {
     const found = fstatSync(file);
-    refuseUnsafe(path, what, found);
+    refuseUnsafe(path, what, found, forbidden);
     const bytes = new Uint8Array(found.size);
     let length = 0;
     while (length < bytes.length) {
@@ -60,7 +65,7 @@ export function versionOfFile(path: string): string {
   }
 }
 
-function refuseUnsafe(path: string, what: string, found: Stats): void {
+function refuseUnsafe(path: string, what: string, found: Stats, forbidden: number): void {
   if (!found.isFile()) {
     throw new TidemarkError("invalid-request", `Cannot use the ${what} ${path}: it is no file`);
   }
@@ -73,7 +78,7 @@ function refuseUnsafe(path: string, what: string, found: Stats): void {
   // Windows has other means, and its modes say nothing.
   if (process.platform === "win32") return;
   const mode = (found.mode & 0o777).toString(8).padStart(4, "0");
-  if ((found.mode & OTHERS) !== 0) {
+  if ((found.mode & forbidden) !== 0) {
     throw new TidemarkError(
       "storage-denied",
       `Cannot use the ${what} ${path}: others than its owner may use it (mode ${mode}); ` +

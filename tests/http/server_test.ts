@@ -33,7 +33,7 @@ describe("serveHttp", () => {
       async (request) => new Response(`${request.method} ${await request.text()}`),
       async (server) => {
         assert.equal(server.hostname, "127.0.0.1");
-        assert.equal(server.port > 0, true);
+        assert.equal(server.port! > 0, true);
         assert.equal(server.url, `http://127.0.0.1:${server.port}`);
         const answer = await fetch(server.url, { method: "POST", body: "hello" });
         assert.equal(await answer.text(), "POST hello");

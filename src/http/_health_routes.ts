@@ -64,7 +64,9 @@ async function readiness(request: RouteRequest): Promise<Response> {
   try {
     await store.check();
   } catch (error) {
-    const { code, message: reason } = asTidemarkError(error);
+    const { code, message } = asTidemarkError(error);
+    // Where the store lies is for those alone who may read it.
+    const reason = request.grant?.allows("read", undefined) ? message : undefined;
     return jsonResponse({ status: "unavailable", store: store.id, code, reason }, 503, retry);
   }
   return jsonResponse({ status: "ready", store: store.id });

@@ -17,13 +17,15 @@ export const JOB_ROUTES: readonly Route[] = [
     path: "/v1/jobs",
     operationId: "listJobs",
     tag: "jobs",
-    summary: "Lists the jobs",
+    summary: "Lists the jobs that the token may read",
     right: "read",
     request: {},
     responses: { 200: { description: "The jobs, in order of name", json: JOBS } },
     errors: [],
-    handle: async ({ store }) =>
-      jsonResponse({ jobs: (await store.jobs()).map((job) => ({ job })) }),
+    handle: async ({ store, grant }) => {
+      const jobs = (await store.jobs()).filter((job) => grant?.allows("read", job));
+      return jsonResponse({ jobs: jobs.map((job) => ({ job })) });
+    },
   }),
   route({
     method: "PUT",

@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
+import type { Grant } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 
 /** What the app gives to its routes. */
@@ -36,7 +37,12 @@ export class TakeOver {
 export class RouteRequest {
   readonly #context: Context;
 
-  constructor(context: Context, readonly services: RouteServices) {
+  /** @param grant What whoever asks may do; undefined where that is not known, and plays no part. */
+  constructor(
+    context: Context,
+    readonly services: RouteServices,
+    readonly grant: Grant | undefined,
+  ) {
     this.#context = context;
   }
 

@@ -11,8 +11,10 @@ import { MIB } from "../engine/limits.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
+import { crossOrigin, Guard } from "./_guard.ts";
 import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
+import type { Access } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
@@ -67,6 +69,15 @@ export interface HttpAppOptions {
   isDraining?: () => boolean;
   /** Told of every error that is not the client's. @default silent */
   logger?: Logger;
+  /** Whose requests are taken; each route wants a right of its own. @default everyone's */
+  access?: Access;
+  /** Origins whose pages may ask, such as `https://console.example`. @default only its own */
+  corsOrigins?: readonly string[];
+  /**
+   * Names that a request's `Host` may have besides those of loopback, where the app listens there and
+   * asks for no token: pages of other sites can lead a name of theirs to it. @default any
+   */
+  hostnames?: readonly string[];
   /** What `GET /metrics` answers; the store is to count there too. @default there is no such path */
   metrics?: PrometheusMetrics;
 }
@@ -111,9 +122,15 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     isDraining: options.isDraining ?? (() => false),
     metrics: options.metrics,
   };
+  const { access, corsOrigins = [], hostnames } = options;
+  const guard = new Guard({ access, corsOrigins, hostnames });
   const app = new Hono();
-  addRoutes(app, services);
-  app.notFound((context) => problemResponse(unknownPath(context.req.path)));
+  if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
+  addRoutes(app, services, guard);
+  app.notFound((context) => {
+    guard.admitAny(context.req.raw);
+    throw unknownPath(context.req.path);
+  });
   app.onError((thrown, context) => {
     const error = asTidemarkError(thrown);
     const { method, path } = context.req;
@@ -123,31 +140,22 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   return { fetch: async (request) => await app.fetch(request) };
 }
 
-function addRoutes(app: Hono, services: RouteServices): void {
-  for (const { method, path, answer } of ROUTES) {
+function addRoutes(app: Hono, services: RouteServices, guard: Guard): void {
+  for (const { method, path, right, answer } of ROUTES) {
+    const admit = guard.of(path, right);
     app.on(method, path, async (context) => {
-      refuseForeignPages(context.req.raw);
+      const grant = admit(context.req.raw.headers, context.req);
       if (path.startsWith("/v1/") && services.isDraining()) throw closing();
-      return await answer(new RouteRequest(context, services));
+      return await answer(new RouteRequest(context, services, grant));
     });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
-    app.all(path, (context) => problemResponse(methodNotAllowed(context.req.method, allowed)));
+    app.all(path, (context) => {
+      guard.admitAny(context.req.raw);
+      throw methodNotAllowed(context.req.method, allowed);
+    });
   }
-}
-
-/**
- * A page of another site, open in a browser on this machine, may not reach a sidecar that trusts
- * its machine.
- */
-function refuseForeignPages(request: Request): void {
-  const origin = request.headers.get("origin");
-  if (origin === null || origin === new URL(request.url).origin) return;
-  throw new RequestError(
-    403,
-    `Cannot answer a page of ${origin}: only pages of this address may ask`,
-  );
 }
 
 function report(logger: Logger, error: TidemarkError, request: Record<string, string>): void {

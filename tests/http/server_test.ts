@@ -148,6 +148,6 @@ describe("serveHttp", () => {
     } finally {
       requests.unsubscribe(note);
     }
-    assert.deepEqual([found?.requestTimeout, found?.headersTimeout], [0, 60_000]);
+    assert.deepEqual([found?.requestTimeout, found?.headersTimeout], [0, 15_000]);
   });
 });

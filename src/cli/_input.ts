@@ -18,6 +18,14 @@ export type ChangeFormat = typeof CHANGE_FORMATS[number];
 
 const PIECE_BYTES = 4 * MIB;
 const NEWLINE = 0x0a;
+
+/** Changes of an input, and how far it was read with them. */
+export interface InputPiece {
+  readonly changes: EncodedChanges;
+  /** Bytes of the input up to the end of the piece. */
+  readonly inputEnd: number;
+}
+
 interface InputFormat {
   /** Where the last whole item ends that begins before `bytes` ends; 0 when there is none. */
   wholeEnd(bytes: Uint8Array): number;
@@ -55,7 +63,7 @@ export async function* readChanges(
   input: AsyncIterable<Uint8Array>,
   name: ChangeFormat,
   options: ReadChangesOptions,
-): AsyncGenerator<EncodedChanges> {
+): AsyncGenerator<InputPiece> {
   const format = FORMATS[name];
   const parts = new PartReader(input, options);
   const pending = new PendingInput(format);
@@ -66,11 +74,11 @@ export async function* readChanges(
     const changes = part === "stop" || part === "lull" || pending.isLong
       ? pending.takeWhole()
       : undefined;
-    if (changes !== undefined) yield changes;
+    if (changes !== undefined) yield { changes, inputEnd: pending.taken };
     if (part === "stop") return;
   }
   const last = pending.takeAll();
-  if (last !== undefined) yield last;
+  if (last !== undefined) yield { changes: last, inputEnd: pending.taken };
 }
 
 type Part = Uint8Array | "end" | "lull" | "stop";
@@ -119,6 +127,11 @@ class PendingInput {
 
   constructor(format: InputFormat) {
     this.#format = format;
+  }
+
+  /** Bytes of the input that were taken. */
+  get taken(): number {
+    return this.#taken;
   }
 
   get isLong(): boolean {

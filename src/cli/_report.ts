@@ -1,10 +1,13 @@
 /** What a command says: data on stdout, messages and progress on stderr. */
 import { TidemarkError } from "../engine/errors.ts";
 import type { CliIo } from "../runtime/cli_io.ts";
+import { type ProgressFacts, ProgressLine } from "./_progress.ts";
 import { toJson } from "../http/json.ts";
 
 const PROGRESS_INTERVAL_MS = 200;
 const CLEAR_LINE = "\r\x1b[K";
+const TO_LINE_END = "\x1b[K";
+const UTF_8 = /utf-?8/i;
 
 /** Writes for people, or with `--json` for programs. */
 export class Report {
@@ -12,10 +15,17 @@ export class Report {
   readonly isJson: boolean;
   #progressAtMs = -Infinity;
   #hasProgress = false;
+  readonly #line: ProgressLine;
+  /** Whether somebody sees the progress; only then is it worth finding out where the end is. */
+  readonly isWatched: boolean;
 
   constructor(io: CliIo, isJson: boolean) {
     this.#io = io;
     this.isJson = isJson;
+    const { TERM, LC_ALL, LC_CTYPE, LANG } = io.env;
+    // A dumb terminal can't write over what stands there.
+    this.isWatched = io.isErrorTerminal && !isJson && TERM !== "dumb";
+    this.#line = new ProgressLine(UTF_8.test((LC_ALL || LC_CTYPE || LANG) ?? ""));
   }
 
   /** The result: text for people, a value for programs; on stdout. */
@@ -51,14 +61,29 @@ export class Report {
     this.#io.writeError(`${question} `);
   }
 
-  /** How far a long work is, where a person watches; `text` is asked for a few times a second. */
-  progress(text: () => string): void {
-    if (!this.#io.isErrorTerminal || this.isJson) return;
+  /** How far a long work is, where a person watches; `of` is asked for a few times a second. */
+  progress(of: () => ProgressFacts | string): void {
+    if (!this.isWatched) return;
     const nowMs = this.#io.monotonicMs();
     if (nowMs - this.#progressAtMs < PROGRESS_INTERVAL_MS) return;
     this.#progressAtMs = nowMs;
     this.#hasProgress = true;
-    this.#io.writeError(`${CLEAR_LINE}${text()}`);
+    const text = this.#line.draw(of(), nowMs, this.#io.errorColumns());
+    // The rest is cleared afterwards: a line that is cleared first flickers.
+    this.#io.writeError(`\r${text}${TO_LINE_END}`);
+  }
+
+  /** The same pieces, while it shows how many bytes have passed. */
+  async *watch<Piece extends Uint8Array>(
+    pieces: AsyncIterable<Piece>,
+    { label, total }: Pick<ProgressFacts, "label" | "total">,
+  ): AsyncGenerator<Piece> {
+    let done = 0;
+    for await (const piece of pieces) {
+      yield piece;
+      done += piece.length;
+      this.progress(() => ({ label, done, total, unit: "bytes" }));
+    }
   }
 
   /** Takes the progress line away. */
@@ -77,29 +102,4 @@ function withoutAnswer(cause: TidemarkError): TidemarkError {
     details: cause.details,
     cause,
   });
-}
-
-/** Rows as aligned columns, the first one the heading. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  return rows
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column])).join("  ").trimEnd())
-    .join("\n");
-}
-
-/** A size for people. */
-export function formatBytes(bytes: number): string {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return unit === 0 ? `${bytes} bytes` : `${value.toFixed(1)} ${units[unit]}`;
-}
-
-/** A count with its noun. */
-export function formatCount(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

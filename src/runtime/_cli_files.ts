@@ -56,11 +56,18 @@ const REASON_OF_ERRNO: Readonly<Record<string, string>> = {
   EDQUOT: "the quota is used up",
 };
 
-/** Says no to what can't be read, without opening it: opening a pipe would wait for its writer. */
-export async function checkInputFile(path: string): Promise<void> {
-  await attempt("read", path, async () => {
-    refuseDirectory(await stat(path));
+/**
+ * Says no to what can't be read, without opening it: opening a pipe would wait for its writer.
+ *
+ * @returns The size of a regular file.
+ */
+export async function checkInputFile(path: string): Promise<number | undefined> {
+  return await attempt("read", path, async () => {
+    const found = await stat(path);
+    refuseDirectory(found);
     await access(path, constants.R_OK);
+    // Files of /proc are of no size, and hold something.
+    return found.isFile() && found.size > 0 ? found.size : undefined;
   });
 }
 

@@ -35,6 +35,8 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether a person watches stderr. */
   readonly isErrorTerminal: boolean;
+  /** Width of the terminal that stderr is, in columns; 0 where that is not known. */
+  errorColumns(): number;
   /** Whether a person types into stdin. */
   readonly isInputTerminal: boolean;
   /** Standard input, piece by piece. */
@@ -48,8 +50,13 @@ export interface CliIo {
   writeOutput(bytes: Uint8Array): Promise<void>;
   /** Writes to stderr. */
   writeError(text: string): void;
-  /** Checks that {@link readFile} can begin. @throws {TidemarkError} as {@link readFile} */
-  checkFile(path: string): Promise<void>;
+  /**
+   * Checks that {@link readFile} can begin.
+   *
+   * @returns The file's size in bytes; undefined for what has none, such as a pipe.
+   * @throws {TidemarkError} as {@link readFile}
+   */
+  checkFile(path: string): Promise<number | undefined>;
   /**
    * A file's bytes, piece by piece.
    *
@@ -85,6 +92,7 @@ export function createCliIo(): CliIo {
   return {
     env: process.env,
     isErrorTerminal: process.stderr.isTTY === true,
+    errorColumns: () => process.stderr.columns ?? 0,
     isInputTerminal: isatty(0),
     readInput: readStandardInput,
     writeOutput: writeStandardOutput,

@@ -173,7 +173,7 @@ describe("append", () => {
     withFolder(async (folder) => {
       const args = ["append", "--store", join(folder, "store"), ...TO_W];
       const watched = await run(args, { stdin: "x\n", isErrorTerminal: true });
-      assert.match(watched.stderr, /\r.*1 change, 4 bytes durable/);
+      assert.match(watched.stderr, /\rappending {2}2 bytes, 1 change durable/);
       const piped = await run(args, { stdin: "x\n" });
       assert.equal(piped.stderr, "");
       const json = await run([...args, "--json"], { stdin: "x\n", isErrorTerminal: true });

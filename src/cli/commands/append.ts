@@ -4,12 +4,13 @@
  */
 import { TidemarkError } from "../../engine/errors.ts";
 import { checkName } from "../../engine/paths.ts";
-import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
+import type { AppendResult } from "../../engine/types.ts";
 import { asTidemarkError } from "../../http/problem.ts";
 import type { StopSignal } from "../../runtime/cli_io.ts";
-import { CHANGE_FORMATS, readChanges } from "../_input.ts";
+import { CHANGE_FORMATS, type InputPiece, readChanges } from "../_input.ts";
 import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "../target/open_target.ts";
-import { formatBytes, formatCount, type Report } from "../_report.ts";
+import { formatBytes, formatCount } from "../_format.ts";
+import type { Report } from "../_report.ts";
 import type { AppendPlace, Target } from "../target/target.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { choiceOption, countOption } from "../_values.ts";
@@ -52,12 +53,12 @@ async function run(context: CommandContext): Promise<number> {
   // All that can be wrong is looked at before the store is made.
   checkName("job", options.required("job"));
   checkName("writer", writer);
-  if (file !== "-") await io.checkFile(file);
+  const inputBytes = file === "-" ? undefined : await io.checkFile(file);
   const input = file === "-" ? io.readInput() : io.readFile(file);
   const stop = new StopRequest(io);
   try {
     await using target = await openTarget(context, "append");
-    const appending = new Appending(target, writer, place, report);
+    const appending = new Appending(target, { writer, place, inputBytes }, report);
     const lull = () => io.sleep(LULL_MS);
     await appending.run(readChanges(input, format, { lull, stopped: stop.requested }));
     await appending.reportEnd(options.required("job"), stop.signal);
@@ -67,11 +68,20 @@ async function run(context: CommandContext): Promise<number> {
   return stop.signal === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stop.signal];
 }
 
+/** What is appended, and where. */
+interface Wanted {
+  readonly writer: string;
+  readonly place: AppendPlace;
+  /** Size of the input, where that is known. */
+  readonly inputBytes?: number;
+}
+
 /** One append of many pieces. */
 class Appending {
   readonly #target: Target;
   readonly #writer: string;
   readonly #place: AppendPlace;
+  readonly #inputBytes: number | undefined;
   readonly #report: Report;
   #firstOffset: number | undefined;
   #last: AppendResult | undefined;
@@ -81,15 +91,16 @@ class Appending {
   /** Where the writer stood before; only asked for where something may be there already. */
   #startOffset = 0;
 
-  constructor(target: Target, writer: string, place: AppendPlace, report: Report) {
+  constructor(target: Target, wanted: Wanted, report: Report) {
     this.#target = target;
-    this.#writer = writer;
-    this.#place = place;
+    this.#writer = wanted.writer;
+    this.#place = wanted.place;
+    this.#inputBytes = wanted.inputBytes;
     this.#report = report;
   }
 
   /** Appends every piece; while one is on its way the next one is read. */
-  async run(pieces: AsyncIterable<EncodedChanges>): Promise<void> {
+  async run(pieces: AsyncIterable<InputPiece>): Promise<void> {
     let underWay: Promise<void> = Promise.resolve();
     try {
       if (this.#place.offset !== undefined) await this.#findStart();
@@ -133,18 +144,22 @@ class Appending {
     return Math.max(0, Math.min(this.#startOffset, this.#last.nextOffset) - this.#place.offset);
   }
 
-  async #append(piece: EncodedChanges): Promise<void> {
+  async #append({ changes, inputEnd }: InputPiece): Promise<void> {
     const { offset, run } = this.#place;
     const expected = offset === undefined ? undefined : offset + this.#sent;
-    this.#sent += piece.count;
-    const result = await this.#target.append(this.#writer, piece, { offset: expected, run });
+    this.#sent += changes.count;
+    const result = await this.#target.append(this.#writer, changes, { offset: expected, run });
     this.#firstOffset ??= result.offset;
     this.#last = result;
-    this.#count += piece.count;
-    this.#bytes += piece.bytes.length;
-    this.#report.progress(() =>
-      `${formatCount(this.#count, "change")}, ${formatBytes(this.#bytes)} durable`
-    );
+    this.#count += changes.count;
+    this.#bytes += changes.bytes.length;
+    this.#report.progress(() => ({
+      label: "appending",
+      done: inputEnd,
+      total: this.#inputBytes,
+      unit: "bytes",
+      more: `${formatCount(this.#count, "change")} durable`,
+    }));
   }
 
   #standing(): string {

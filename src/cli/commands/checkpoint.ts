@@ -3,10 +3,10 @@
  * @module
  */
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatBytes } from "../_report.ts";
+import { formatBytes } from "../_format.ts";
 import { UsageError } from "../_usage_error.ts";
 import { jsonOption, parseUuid, u64Option } from "../_values.ts";
-import type { StateSource } from "../../engine/types.ts";
+import type { Progress, StateSource } from "../../engine/types.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
@@ -48,6 +48,10 @@ async function run(context: CommandContext): Promise<number> {
     processedRecords: u64Option(options, "processed-records"),
     metadata: jsonOption(options, "metadata"),
     states: await statesOf(context),
+    onProgress: ({ phase, done, total }: Progress) => {
+      if (phase !== "persist") return;
+      report.progress(() => ({ label: "making durable", done, total, unit: "writer" }));
+    },
   };
   await using target = await openTarget(context, "own");
   const made = await target.checkpoint(wanted);
@@ -60,7 +64,7 @@ async function run(context: CommandContext): Promise<number> {
 
 /** States by name; what can't be read is refused before anything is opened. */
 async function statesOf(
-  { io, options }: CommandContext,
+  { io, options, report }: CommandContext,
 ): Promise<Record<string, StateSource> | undefined> {
   const states = new Map<string, StateSource>();
   const add = (name: string, source: StateSource): void => {
@@ -70,8 +74,9 @@ async function statesOf(
   for (const text of options.texts("state")) {
     const [, name, path] = /^([^=]+)=(.+)$/.exec(text) ?? [];
     if (name === undefined) throw new UsageError(`Cannot use --state ${text}: wants NAME=FILE`);
-    if (path !== "-") await io.checkFile(path);
-    add(name, path === "-" ? io.readInput() : io.readFile(path));
+    const total = path === "-" ? undefined : await io.checkFile(path);
+    const content = path === "-" ? io.readInput() : io.readFile(path);
+    add(name, report.watch(content, { label: `writing state ${name}`, total }));
   }
   for (const name of options.texts("keep-state")) add(name, { from: "latest" });
   return states.size === 0 ? undefined : Object.fromEntries(states);

@@ -2,7 +2,7 @@
  * `config`: the settings that count, and where each came from.
  * @module
  */
-import { formatTable } from "../_report.ts";
+import { formatTable } from "../_format.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 import { environmentOf, flagOf, type Setting } from "../settings/setting.ts";

@@ -4,7 +4,7 @@
  */
 import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openReadStore, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatBytes } from "../_report.ts";
+import { formatBytes } from "../_format.ts";
 import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";

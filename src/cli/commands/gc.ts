@@ -6,7 +6,7 @@ import { TidemarkError } from "../../engine/errors.ts";
 import type { CollectionOptions, CollectionReport } from "../../engine/types.ts";
 import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatBytes, formatCount, formatTable } from "../_report.ts";
+import { formatBytes, formatCount, formatTable } from "../_format.ts";
 import type { Target } from "../target/target.ts";
 import { uuidListOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
@@ -44,7 +44,8 @@ async function run(context: CommandContext): Promise<number> {
   const wanted: CollectionOptions = {
     except: uuidListOption(options, "except"),
     quarantineMs: options.flag("now") ? 0 : undefined,
-    onProgress: ({ done, total }) => report.progress(() => `deleted ${done} of ${total} objects`),
+    onProgress: ({ done, total }) =>
+      report.progress(() => ({ label: "deleting", done, total, unit: "object" })),
   };
   const isLook = options.flag("dry-run") || explained !== undefined;
   if (!isLook) requireAssent(context, "gc", "--dry-run");

@@ -9,7 +9,7 @@ import { decodeFact } from "../../engine/format/fact.ts";
 import { FACT_BYTES_MAX } from "../../engine/limits.ts";
 import { toJson } from "../../http/json.ts";
 import type { InputFile } from "../../runtime/cli_io.ts";
-import { formatBytes, formatCount } from "../_report.ts";
+import { formatBytes, formatCount } from "../_format.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
@@ -95,7 +95,12 @@ async function inspectChangeFile(
   const batches: Batch[] = [];
   for await (const batch of scan.batches()) {
     batches.push(batch);
-    report.progress(() => `${formatBytes(batch.end)} of ${formatBytes(file.size)} read`);
+    report.progress(() => ({
+      label: "reading",
+      done: batch.end,
+      total: file.size,
+      unit: "bytes",
+    }));
   }
   const { header, end } = scan;
   const text = [

@@ -4,7 +4,7 @@
  */
 import type { CheckpointMetadata, WriterPosition } from "../../engine/types.ts";
 import { JOB_OPTION, openReadStore, PLACE_OPTIONS } from "../target/open_target.ts";
-import { formatBytes, formatTable } from "../_report.ts";
+import { formatBytes, formatTable } from "../_format.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
 import type { ReadStore } from "../target/target.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";

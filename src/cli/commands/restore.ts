@@ -2,6 +2,7 @@
  * `restore`: reads the changes of a writer back.
  * @module
  */
+import { scanChangePrefix } from "../../engine/format/change_scan.ts";
 import { toLines, toNdjson } from "../../engine/format/change_output.ts";
 import { MIB } from "../../engine/limits.ts";
 import type { RestoreTrailer } from "../../engine/types.ts";
@@ -13,8 +14,8 @@ import {
   TARGET_OPTIONS,
   WRITER_OPTION,
 } from "../target/open_target.ts";
-import { formatBytes, formatCount } from "../_report.ts";
-import type { TargetRestore } from "../target/target.ts";
+import { formatBytes, formatCount } from "../_format.ts";
+import type { ReadTarget, RestoreWish, TargetRestore } from "../target/target.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
@@ -71,8 +72,9 @@ async function run(context: CommandContext): Promise<number> {
   try {
     await using store = await openReadStore(context);
     await using reader = await store.reader(job);
+    const total = report.isWatched ? await countOf(reader, writer, wish) : undefined;
     const restore = await reader.restore(writer, wish);
-    const copying = { context, restore, format, stop };
+    const copying = { context, restore, format, stop, label: `restoring ${job}/${writer}`, total };
     const trailer = output === "-"
       ? await copy(copying, (bytes) => context.io.writeOutput(bytes))
       : await copyToFile(copying, output);
@@ -85,6 +87,20 @@ async function run(context: CommandContext): Promise<number> {
     stop.ignore();
   }
   return EXIT_OK;
+}
+
+/** How many changes are to come, where that can be told beforehand. */
+async function countOf(
+  reader: ReadTarget,
+  writer: string,
+  { at = "latest", from = 0, keyGroups }: RestoreWish,
+): Promise<number | undefined> {
+  if (keyGroups !== undefined) return undefined;
+  const writers = at === "tail"
+    ? await reader.writers()
+    : (await reader.checkpointDetails(at)).writers;
+  const end = writers.find((one) => one.writer === writer)?.nextOffset;
+  return end === undefined ? undefined : Math.max(0, end - from);
 }
 
 function reportInterrupted({ report }: CommandContext, stop: StopRequest, output: string): number {
@@ -101,6 +117,9 @@ interface Copying {
   readonly restore: TargetRestore;
   readonly format: ChangeFormat;
   readonly stop: StopRequest;
+  readonly label: string;
+  /** Changes that are to come, where that is known. */
+  readonly total?: number;
 }
 
 async function copyToFile(copying: Copying, path: string): Promise<RestoreTrailer | undefined> {
@@ -116,12 +135,12 @@ async function copyToFile(copying: Copying, path: string): Promise<RestoreTraile
 
 /** Copies all of it; a signal ends it before, and then there is no trailer. */
 async function copy(
-  { context: { io, report }, restore, format, stop }: Copying,
+  { context: { io, report }, restore, format, stop, label, total }: Copying,
   write: (bytes: Uint8Array) => Promise<void>,
 ): Promise<RestoreTrailer | undefined> {
   const convert = WRITERS_OF[format];
   const slices = restore.pieces[Symbol.asyncIterator]();
-  let bytes = 0;
+  let [done, bytes] = [0, 0];
   try {
     while (true) {
       // A source or a reader that has paused would hold the end up.
@@ -132,7 +151,10 @@ async function copy(
         await Promise.race([write(convert(piece)), stop.requested]);
         if (stop.signal !== undefined) return undefined;
         bytes += piece.length;
-        report.progress(() => `${formatBytes(bytes)} restored`);
+        // Only a person's eye is worth the count.
+        if (report.isWatched) done += scanChangePrefix(piece).count;
+        const more = formatBytes(bytes);
+        report.progress(() => ({ label, done, total, unit: "change", more }));
       }
     }
   } finally {

@@ -3,7 +3,7 @@
  * @module
  */
 import { FALLBACK_OPTION, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatTable } from "../_report.ts";
+import { formatTable } from "../_format.ts";
 import { atOption, u64ListOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";

@@ -5,7 +5,7 @@
 import type { RetentionPolicy } from "../../engine/types.ts";
 import { checkRetention } from "../../engine/checkpoint/retention.ts";
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatCount } from "../_report.ts";
+import { formatCount } from "../_format.ts";
 import { countOption, durationOption, formatDuration } from "../_values.ts";
 import { UsageError } from "../_usage_error.ts";
 import { BOTH_SIDES, type Command, type CommandContext, type ParsedOptions } from "../command.ts";

@@ -5,7 +5,7 @@
 import type { SalvageReport } from "../../engine/types.ts";
 import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openSalvage, OWN_OPTIONS } from "../target/open_target.ts";
-import { formatCount, formatTable } from "../_report.ts";
+import { formatCount, formatTable } from "../_format.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 

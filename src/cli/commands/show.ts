@@ -6,7 +6,7 @@ import { toJson } from "../../http/json.ts";
 import type { CheckpointDetails } from "../../engine/types.ts";
 import { checkpointStates } from "./_checkpoint_states.ts";
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
-import { formatBytes, formatTable } from "../_report.ts";
+import { formatBytes, formatTable } from "../_format.ts";
 import { checkpointOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";

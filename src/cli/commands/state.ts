@@ -3,8 +3,10 @@
  * @module
  */
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
-import { formatBytes } from "../_report.ts";
+import { formatBytes } from "../_format.ts";
 import { checkpointOption } from "../_values.ts";
+import type { At } from "../../engine/types.ts";
+import type { ReadTarget } from "../target/target.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
 
@@ -35,7 +37,11 @@ async function run(context: CommandContext): Promise<number> {
   const job = options.required("job");
   await using store = await openReadStore(context);
   await using reader = await store.reader(job);
-  const content = reader.readState(name, at);
+  const total = report.isWatched ? await sizeOf(reader, name, at) : undefined;
+  const content = report.watch(reader.readState(name, at), {
+    label: `reading state ${name}`,
+    total,
+  });
   const size = output === "-"
     ? await copy(content, (bytes) => io.writeOutput(bytes))
     : await copyToFile(context, content, output);
@@ -43,6 +49,11 @@ async function run(context: CommandContext): Promise<number> {
   if (output !== "-") await report.result(text, { job, name, size, output });
   else report.message(text, { job, name, size });
   return EXIT_OK;
+}
+
+async function sizeOf(reader: ReadTarget, name: string, at: At): Promise<number | undefined> {
+  const { states } = await reader.checkpointDetails(at);
+  return states.find((state) => state.name === name)?.size;
 }
 
 async function copyToFile(

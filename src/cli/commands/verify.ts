@@ -4,7 +4,7 @@
  */
 import type { Problem, VerifyReport } from "../../engine/types.ts";
 import { openReadStore, TARGET_OPTIONS } from "../target/open_target.ts";
-import { formatBytes, formatCount } from "../_report.ts";
+import { formatBytes, formatCount } from "../_format.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF, EXIT_OK } from "../exit_codes.ts";
 
@@ -34,7 +34,7 @@ async function run(context: CommandContext): Promise<number> {
   const found = await reader.verify({
     level,
     onProgress: ({ done, total }) =>
-      report.progress(() => `verifying job ${job}: ${done} of ${formatCount(total, "file")}`),
+      report.progress(() => ({ label: `verifying job ${job}`, done, total, unit: "file" })),
   });
   const text = [...found.problems.map(describeProblem), describe(job, level, found)].join("\n");
   await report.result(text, { job, level, ...found });

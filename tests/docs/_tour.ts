@@ -50,6 +50,25 @@ export async function tourOf(page: string, heading = ""): Promise<Tour> {
   return { commands: block, answers: answers.map((line) => line.slice("# ".length)) };
 }
 
+/** A section of a page that has commands: all of them, and what they answer. */
+export interface Section extends Tour {
+  readonly title: string;
+}
+
+/** The sections of a page that have commands; what comes before the first heading has the page's title. */
+export async function sectionsOf(page: string): Promise<Section[]> {
+  const text = await readFile(join(ROOT, page), "utf8");
+  // A line of an answer begins as the title of the page does.
+  return text.replace(/^# /, "").split(/^## /m).flatMap((section) => {
+    const [title] = section.split("\n");
+    const blocks = [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
+    if (blocks.length === 0) return [];
+    const commands = blocks.join("");
+    const answers = commands.split("\n").filter((line) => line.startsWith("# "));
+    return [{ title, commands, answers: answers.map((line) => line.slice("# ".length)) }];
+  });
+}
+
 /**
  * How the command line is called here. On Node the sources as they are take their time, so that a page may be run from
  * a bundle instead.

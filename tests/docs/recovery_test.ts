@@ -6,17 +6,11 @@ import { test } from "node:test";
 import { openStore } from "../../mod.ts";
 import { ERROR_KINDS } from "../../src/engine/errors.ts";
 import { withFolder } from "../cli/_run.ts";
-import { missingAnswer, PORT, runTour, SIDECAR, skip } from "./_tour.ts";
+import { missingAnswer, PORT, runTour, sectionsOf, SIDECAR, skip } from "./_tour.ts";
 
 const TIMEOUT_MS = 600_000;
 const JOB = "tidemark-data/jobs/orders";
 const PAGE = await readFile(new URL("../../docs/RECOVERY.md", import.meta.url), "utf8");
-
-interface Section {
-  readonly title: string;
-  readonly commands: string;
-  readonly answers: readonly string[];
-}
 
 interface Scene {
   /** Damages the store in a folder. @default nothing is damaged */
@@ -91,19 +85,6 @@ async function appendLines(job: Job, from: number, to: number): Promise<void> {
   await writer.persist();
 }
 
-/** Sections that have commands. */
-function sections(): Section[] {
-  // A line of an answer begins as the title of the page does.
-  return PAGE.replace(/^# /, "").split(/^## /m).flatMap((text) => {
-    const [title] = text.split("\n");
-    const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block]) => block);
-    if (blocks.length === 0) return [];
-    const commands = blocks.join("");
-    const answers = commands.split("\n").filter((line) => line.startsWith("# "));
-    return [{ title, commands, answers: answers.map((line) => line.slice("# ".length)) }];
-  });
-}
-
 test("docs/RECOVERY.md says what to do for every error code", () => {
   const missing = Object.keys(ERROR_KINDS).filter((code) =>
     !new RegExp(`\\b${code}\\b`).test(PAGE)
@@ -111,8 +92,11 @@ test("docs/RECOVERY.md says what to do for every error code", () => {
   assert.deepEqual(missing, []);
 });
 
-test("every section of docs/RECOVERY.md with commands has a store that is damaged for it", () => {
-  assert.deepEqual(sections().map(({ title }) => title).sort(), Object.keys(SCENES).sort());
+test("every section of docs/RECOVERY.md with commands has a store that is damaged for it", async () => {
+  assert.deepEqual(
+    (await sectionsOf("docs/RECOVERY.md")).map(({ title }) => title).sort(),
+    Object.keys(SCENES).sort(),
+  );
 });
 
 test(
@@ -121,7 +105,7 @@ test(
   async () => {
     await withFolder(async (folder) => {
       await makeStore(join(folder, "made"));
-      const all = sections();
+      const all = await sectionsOf("docs/RECOVERY.md");
       const script: string[] = [];
       for (const [number, { title, commands }] of all.entries()) {
         const place = join(folder, `section-${number}`);

@@ -1,6 +1,7 @@
 /** What JSON answers are. The engine's objects go out as they are: these say what is in them. */
 import * as v from "valibot";
 import { COUNT_MAX, KEY_GROUP_MAX, META_KEY_GROUP } from "../engine/limits.ts";
+import { STATUS_OF } from "./problem.ts";
 import { about, u64Text, uuidText } from "./_values.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(COUNT_MAX));
@@ -36,7 +37,8 @@ const FINDING = v.object({
   to: v.optional(about("First byte after what is bad", count)),
 });
 
-const WRITER = v.object({
+/** How a writer stands. */
+export const WRITER = v.object({
   writer: text,
   keyGroups: KEY_GROUPS,
   nextOffset: about("Offset that the next change gets", count),
@@ -62,9 +64,11 @@ const CHECKPOINT_ENTRIES = {
   quarantinedAtMs: v.optional(about("When retention let it go", timeMs)),
 };
 
-const CHECKPOINT = v.object(CHECKPOINT_ENTRIES);
+/** One checkpoint, as the list has it. */
+export const CHECKPOINT = v.object(CHECKPOINT_ENTRIES);
 
-const STATE = v.object({
+/** A state object. */
+export const STATE = v.object({
   name: text,
   uuid: uuidText,
   key: text,
@@ -73,7 +77,8 @@ const STATE = v.object({
   xxh64: about("XXH64 of the content", v.pipe(text, v.regex(/^[0-9a-f]{16}$/))),
 });
 
-const CHECKPOINT_DETAILS = v.object({
+/** One checkpoint, with what stands in its manifest. */
+export const CHECKPOINT_DETAILS = v.object({
   ...CHECKPOINT_ENTRIES,
   metadata: about("JSON that the pipeline gave, or null", v.unknown()),
   engineVersion: text,
@@ -89,7 +94,8 @@ const CHECKPOINT_DETAILS = v.object({
   states: v.array(STATE),
 });
 
-const COLLECTION = v.object({
+/** What a collection did. */
+export const COLLECTION = v.object({
   isDryRun: flag,
   removed: about("Checkpoints that the catalog lists no more", v.array(uuidText)),
   quarantined: about("Checkpoints that rest in quarantine from now on", v.array(uuidText)),
@@ -104,20 +110,28 @@ const COLLECTION = v.object({
   problems: v.array(FINDING),
 });
 
-const USAGE_OF_KIND = v.object({ bytes: count, objects: count });
+const PROBLEM = v.object({
+  type: about("urn:tidemark:error: and the code", text),
+  title: about("What happened, in a few words", text),
+  status: count,
+  detail: about("What happened to what, and what to do next", text),
+  code: about("Stable; docs/ERRORS.md explains every one", text),
+  kind: about("What can be done about it", v.picklist(Object.keys(STATUS_OF))),
+  outcome: about("Whether it took effect", v.picklist(["applied", "not-applied", "unknown"])),
+  retryable: about("Whether the same request may succeed later", flag),
+  details: about("Facts for programs", v.record(text, v.unknown())),
+  nextStep: text,
+});
 
-/** Schemas that others refer to, by their names in `/openapi.json`. */
-export const DEFINITIONS = {
-  Checkpoint: CHECKPOINT,
-  CheckpointDetails: CHECKPOINT_DETAILS,
-  Collection: COLLECTION,
-  Finding: FINDING,
-  KeyGroups: KEY_GROUPS,
-  Offsets: OFFSETS,
-  Retention: RETENTION,
-  State: STATE,
-  Writer: WRITER,
-} as const;
+/** A problem of one status. */
+export function problemOfStatus(status: number, codes: readonly string[]): v.GenericSchema {
+  return v.intersect([
+    PROBLEM,
+    v.object({ status: v.literal(status), code: v.picklist(codes) }),
+  ]);
+}
+
+const USAGE_OF_KIND = v.object({ bytes: count, objects: count });
 
 /** `/healthz`. */
 export const HEALTH = v.object({ status: v.literal("ok") });
@@ -202,7 +216,7 @@ export const CHECKPOINTS = v.object({
   }))),
 });
 /** `POST …/abort`. */
-export const ABORTED = v.object({ uuid: uuidText, isAborted: flag });
+export const GIVEN_UP = v.object({ uuid: uuidText, isAborted: flag });
 /** `POST …/explain`. */
 export const EXPLANATION = v.object({
   key: text,
@@ -267,3 +281,28 @@ export const SALVAGE = v.object({
   published: v.optional(count),
   run: v.optional(count),
 });
+
+/** Schemas that are referred to, by their names in `/openapi.json`. */
+export const DEFINITIONS = {
+  Appended: APPENDED,
+  Checkpoint: CHECKPOINT,
+  CheckpointDetails: CHECKPOINT_DETAILS,
+  CheckpointGivenUp: GIVEN_UP,
+  Checkpoints: CHECKPOINTS,
+  Collection: COLLECTION,
+  Explanation: EXPLANATION,
+  Finding: FINDING,
+  Job: JOB,
+  Jobs: JOBS,
+  KeyGroups: KEY_GROUPS,
+  Offsets: OFFSETS,
+  Persisted: PERSISTED,
+  Problem: PROBLEM,
+  Resumed: RESUMED,
+  Retention: RETENTION,
+  Salvage: SALVAGE,
+  State: STATE,
+  Usage: USAGE,
+  Verified: VERIFIED,
+  Writer: WRITER,
+} as const;

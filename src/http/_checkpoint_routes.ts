@@ -1,7 +1,7 @@
 /** Checkpoints: make, list, show, delete, give up, pin. */
 import type * as v from "valibot";
 import type { Job } from "../engine/types.ts";
-import { ABORTED, CHECKPOINTS, DEFINITIONS } from "./_answers.ts";
+import { CHECKPOINT, CHECKPOINT_DETAILS, CHECKPOINTS, COLLECTION, GIVEN_UP } from "./_answers.ts";
 import {
   CHECKPOINT_BODY,
   CHECKPOINT_PATH,
@@ -13,7 +13,7 @@ import {
 } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
+import { type Answer, answer } from "./_answer.ts";
 
 /** Routes of checkpoints. */
 export const CHECKPOINT_ROUTES: readonly Route[] = [
@@ -28,7 +28,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     responses: {
       201: {
         description: "The checkpoint, published",
-        json: DEFINITIONS.Checkpoint,
+        json: CHECKPOINT,
         headers: { location: "Its path" },
       },
     },
@@ -58,12 +58,12 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     responses: {
       200: {
         description: "The checkpoint with what stands in its manifest",
-        json: DEFINITIONS.CheckpointDetails,
+        json: CHECKPOINT_DETAILS,
       },
     },
     errors: ["checkpoint-not-found"],
     handle: async (request, { path }) =>
-      jsonResponse(await (await request.job()).checkpointDetails(path.uuid)),
+      answer(await (await request.job()).checkpointDetails(path.uuid)),
   }),
   route({
     method: "DELETE",
@@ -73,10 +73,10 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     summary: "Deletes one checkpoint",
     right: "admin",
     request: { path: UUID_PATH },
-    responses: { 200: { description: "What went and what stays", json: DEFINITIONS.Collection } },
+    responses: { 200: { description: "What went and what stays", json: COLLECTION } },
     errors: ["checkpoint-not-found", "checkpoint-in-use"],
     handle: async (request, { path }) =>
-      jsonResponse(await (await request.job()).deleteCheckpoint(path.uuid)),
+      answer(await (await request.job()).deleteCheckpoint(path.uuid)),
   }),
   route({
     method: "POST",
@@ -86,10 +86,10 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     summary: "Gives up one that is being made",
     right: "append",
     request: { path: UUID_PATH, body: { json: EMPTY_BODY } },
-    responses: { 200: { description: "Whether it was given up", json: ABORTED } },
+    responses: { 200: { description: "Whether it was given up", json: GIVEN_UP } },
     errors: [],
     handle: async (request, { path: { uuid } }) =>
-      jsonResponse({ uuid, isAborted: (await request.job()).abortCheckpoint(uuid) }),
+      answer({ uuid, isAborted: (await request.job()).abortCheckpoint(uuid) }),
   }),
   route({
     method: "PUT",
@@ -100,7 +100,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     right: "admin",
     request: { path: UUID_PATH, body: { json: PIN_BODY } },
     responses: {
-      200: { description: "The checkpoint as the list has it", json: DEFINITIONS.Checkpoint },
+      200: { description: "The checkpoint as the list has it", json: CHECKPOINT },
     },
     errors: ["checkpoint-not-found"],
     async handle(request, { path, body }) {
@@ -118,7 +118,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     right: "admin",
     request: { path: UUID_PATH },
     responses: {
-      200: { description: "The checkpoint as the list has it", json: DEFINITIONS.Checkpoint },
+      200: { description: "The checkpoint as the list has it", json: CHECKPOINT },
     },
     errors: ["checkpoint-not-found"],
     async handle(request, { path }) {
@@ -132,19 +132,19 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
 async function checkpoint(
   request: RouteRequest,
   options: v.InferOutput<typeof CHECKPOINT_BODY>,
-): Promise<Response> {
+): Promise<Answer> {
   const job = await request.job();
   const made = await job.checkpoint(options);
-  return jsonResponse(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
+  return answer(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
 }
 
-async function listCheckpoints(job: Job, unpublished = false): Promise<Response> {
+async function listCheckpoints(job: Job, unpublished = false): Promise<Answer> {
   const checkpoints = await job.checkpoints();
-  if (!unpublished) return jsonResponse({ checkpoints });
-  return jsonResponse({ checkpoints, unpublished: job.unpublishedCheckpoints() });
+  if (!unpublished) return answer({ checkpoints });
+  return answer({ checkpoints, unpublished: job.unpublishedCheckpoints() });
 }
 
 /** The checkpoint as the list has it. */
-async function listed(job: Job, uuid: string): Promise<Response> {
-  return jsonResponse((await job.checkpoints()).find((checkpoint) => checkpoint.uuid === uuid));
+async function listed(job: Job, uuid: string): Promise<Answer> {
+  return answer((await job.checkpoints()).find((checkpoint) => checkpoint.uuid === uuid));
 }

@@ -4,7 +4,7 @@ import { EXPOSITION_MEDIA_TYPE } from "./_exposition.ts";
 import { mediaTypeOf } from "./_negotiation.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
+import { type Answer, answer } from "./_answer.ts";
 import { asTidemarkError, RequestError } from "./problem.ts";
 
 /** Routes for whoever watches the process. */
@@ -19,7 +19,7 @@ export const HEALTH_ROUTES: readonly Route[] = [
     request: {},
     responses: { 200: { description: "It lives", json: HEALTH } },
     errors: [],
-    handle: () => jsonResponse({ status: "ok" }),
+    handle: () => answer({ status: "ok" }),
   }),
   route({
     method: "GET",
@@ -31,7 +31,11 @@ export const HEALTH_ROUTES: readonly Route[] = [
     request: {},
     responses: {
       200: { description: "It is ready", json: READY },
-      503: { description: "It is not, and why", json: NOT_READY },
+      503: {
+        description: "It is not, and why",
+        json: NOT_READY,
+        headers: { "retry-after": "Seconds until it may be asked again" },
+      },
     },
     errors: [],
     handle: readiness,
@@ -57,19 +61,19 @@ export const HEALTH_ROUTES: readonly Route[] = [
   }),
 ];
 
-async function readiness(request: RouteRequest): Promise<Response> {
+async function readiness(request: RouteRequest): Promise<Answer> {
   const { store, isDraining } = request.services;
   const retry = { "retry-after": "1" };
-  if (isDraining()) return jsonResponse({ status: "closing" }, 503, retry);
+  if (isDraining()) return answer({ status: "closing" }, 503, retry);
   try {
     await store.check();
   } catch (error) {
     const { code, message } = asTidemarkError(error);
     // Where the store lies is for those alone who may read it.
     const reason = request.grant?.allows("read", undefined) ? message : undefined;
-    return jsonResponse({ status: "unavailable", store: store.id, code, reason }, 503, retry);
+    return answer({ status: "unavailable", store: store.id, code, reason }, 503, retry);
   }
-  return jsonResponse({ status: "ready", store: store.id });
+  return answer({ status: "ready", store: store.id });
 }
 
 function metrics(request: RouteRequest): Response {

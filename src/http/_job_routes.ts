@@ -7,7 +7,7 @@ import { JOB, JOBS, RESUMED } from "./_answers.ts";
 import { JOB_BODY, JOB_PATH, RESUME_BODY } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
+import { type Answer, answer } from "./_answer.ts";
 import { RequestError } from "./problem.ts";
 
 /** Routes of jobs. */
@@ -24,7 +24,7 @@ export const JOB_ROUTES: readonly Route[] = [
     errors: [],
     handle: async ({ store, grant }) => {
       const jobs = (await store.jobs()).filter((job) => grant?.allows("read", job));
-      return jsonResponse({ jobs: jobs.map((job) => ({ job })) });
+      return answer({ jobs: jobs.map((job) => ({ job })) });
     },
   }),
   route({
@@ -52,7 +52,7 @@ export const JOB_ROUTES: readonly Route[] = [
     request: { path: JOB_PATH },
     responses: { 200: { description: "The job", json: JOB } },
     errors: [],
-    handle: async (request) => jsonResponse(await describe(await request.job())),
+    handle: async (request) => answer(await describe(await request.job())),
   }),
   route({
     method: "POST",
@@ -71,15 +71,15 @@ export const JOB_ROUTES: readonly Route[] = [
 async function createJob(
   request: RouteRequest,
   { retention, ...options }: v.InferOutput<typeof JOB_BODY>,
-): Promise<Response> {
+): Promise<Answer> {
   if (retention !== undefined) refuseBadRetention(retention);
   try {
-    return jsonResponse(await describe(await keep(await request.job(options), retention)));
+    return answer(await describe(await keep(await request.job(options), retention)));
   } catch (error) {
     if (!hasCode(error, "job-not-found")) throw error;
   }
   const job = await keep(await request.job({ ...options, create: true }), retention);
-  return jsonResponse(await describe(job), 201, { location: `/v1/jobs/${job.id}` });
+  return answer(await describe(job), 201, { location: `/v1/jobs/${job.id}` });
 }
 
 /** Before the job is made. */
@@ -116,8 +116,8 @@ async function describe(job: Job): Promise<Record<string, unknown>> {
 async function resume(
   request: RouteRequest,
   options: v.InferOutput<typeof RESUME_BODY>,
-): Promise<Response> {
+): Promise<Answer> {
   const job = await request.job({ fallback: options.fallback });
   const { checkpoint, ...result } = await job.resume(options);
-  return jsonResponse({ ...result, checkpoint: checkpoint ?? null });
+  return answer({ ...result, checkpoint: checkpoint ?? null });
 }

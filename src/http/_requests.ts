@@ -20,7 +20,11 @@ function name(what: string, about: string) {
 
 const u64 = v.pipe(
   v.union([
-    v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/, "wants a decimal string")),
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9]{1,20}$/, "wants a decimal string"),
+      v.metadata({ format: "uint64" }),
+    ),
     v.pipe(
       v.number(),
       v.safeInteger("wants a decimal string above 2^53 - 1"),
@@ -81,6 +85,7 @@ const KEY_GROUPS = /^(-1|[0-9]{1,10})-(-1|[0-9]{1,10})$/;
 const keyGroups = v.pipe(
   v.string(),
   v.regex(KEY_GROUPS, "wants a range such as 0-127"),
+  v.metadata({ examples: ["0-127", "-1-2147483647"] }),
   v.transform((text): KeyGroupRange => {
     const [, from, to] = KEY_GROUPS.exec(text) ?? [];
     return [Number(from), Number(to)];

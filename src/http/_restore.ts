@@ -4,7 +4,7 @@
 import { toNdjson } from "../engine/format/change_output.ts";
 import type { Job, RestoredSlice, RestoreOptions, RestoreTrailer } from "../engine/types.ts";
 import { cutChanges } from "./change_pieces.ts";
-import { encodeEndItem } from "./end_item.ts";
+import { encodeCbor } from "./cbor.ts";
 import { toJson } from "./json.ts";
 import { CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
 import { asTidemarkError, problemOf } from "./problem.ts";
@@ -24,7 +24,7 @@ const OUTPUTS: Readonly<Record<string, Output>> = {
   },
   [CBOR_SEQUENCE]: {
     changes: (bytes) => bytes.slice(),
-    end: encodeEndItem,
+    end: encodeCbor,
   },
 };
 

@@ -4,10 +4,11 @@
  */
 import * as v from "valibot";
 import type { ErrorCode } from "../engine/errors.ts";
+import { type Answer, writeAnswer } from "./_answer.ts";
 import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
 import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { JSON_TYPE } from "./media_types.ts";
+import { CBOR, JSON_TYPE } from "./media_types.ts";
 import { RequestError } from "./problem.ts";
 
 /** Who may ask. */
@@ -19,8 +20,8 @@ export type Entries = v.ObjectEntries;
 /** A body of some media type; the route reads it, whole or as it comes. */
 export interface MediaType {
   readonly description: string;
-  /** What it holds, as far as JSON Schema can say it: of a stream each of its items. */
-  readonly items?: v.GenericSchema;
+  /** Of a body that is JSON, or that says the same. @default what it holds is no matter of JSON Schema */
+  readonly schema?: v.GenericSchema;
 }
 
 /** What a body may be: JSON, which is read and checked before the route sees it, or other media types. */
@@ -44,7 +45,7 @@ export interface RequestDeclaration<
 /** An answer that is no error. */
 export interface ResponseDeclaration {
   readonly description: string;
-  /** Of a JSON body. */
+  /** Of a JSON body; the client may have it as CBOR. */
   readonly json?: v.GenericSchema;
   /** Of any other body. */
   readonly content?: Readonly<Record<string, MediaType>>;
@@ -107,7 +108,7 @@ export function route<
     readonly handle: (
       request: RouteRequest,
       input: RouteInput<Path, Query, Head, Body>,
-    ) => Promise<Response> | Response;
+    ) => Promise<Answer | Response> | Answer | Response;
   },
 ): Route {
   const { handle, ...facts } = declared;
@@ -116,7 +117,8 @@ export function route<
     ...facts,
     async answer(request) {
       const input = await checks.run(request) as RouteInput<Path, Query, Head, Body>;
-      return await handle(request, input);
+      const answered = await handle(request, input);
+      return answered instanceof Response ? answered : writeAnswer(answered, input.accepted);
     },
   };
 }
@@ -182,7 +184,7 @@ class Checks {
 /** Media types that a route answers in, the usual one first. */
 export function producedTypes(responses: Route["responses"]): readonly string[] {
   const types = Object.values(responses).flatMap(({ json, content = {} }) => [
-    ...(json === undefined ? [] : [JSON_TYPE]),
+    ...(json === undefined ? [] : [JSON_TYPE, CBOR]),
     ...Object.keys(content),
   ]);
   return [...new Set(types)];

@@ -13,6 +13,8 @@ export interface RouteServices {
   readonly bodyBudget: BodyBudget;
   readonly isDraining: () => boolean;
   readonly metrics: PrometheusMetrics | undefined;
+  /** Describes the routes as OpenAPI. */
+  readonly document: () => Promise<unknown>;
 }
 
 /** Takes each job over once: whoever takes it from this process later is not robbed in turn. */

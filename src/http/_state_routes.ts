@@ -1,11 +1,11 @@
 /** State objects: write one ahead of its checkpoint, read one of a checkpoint. */
 import { TidemarkError } from "../engine/errors.ts";
 import type { At } from "../engine/types.ts";
-import { DEFINITIONS } from "./_answers.ts";
+import { STATE } from "./_answers.ts";
 import { CHECKPOINT_STATE_PATH, STATE_PATH } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
+import { answer } from "./_answer.ts";
 import { BYTES } from "./media_types.ts";
 
 /** Routes of state objects. */
@@ -24,7 +24,7 @@ export const STATE_ROUTES: readonly Route[] = [
     responses: {
       201: {
         description: "The state object, on disk, but in no checkpoint yet",
-        json: DEFINITIONS.State,
+        json: STATE,
       },
     },
     errors: ["backpressure"],
@@ -32,7 +32,7 @@ export const STATE_ROUTES: readonly Route[] = [
     async handle(request, { path }) {
       const job = await request.job();
       const { signal } = request;
-      return jsonResponse(await job.writeState(path.state, request.stream(), { signal }), 201);
+      return answer(await job.writeState(path.state, request.stream(), { signal }), 201);
     },
   }),
   route({

@@ -1,11 +1,11 @@
 /** What a job keeps: collect, count, verify, salvage. */
 import type * as v from "valibot";
 import { TidemarkError } from "../engine/errors.ts";
-import { DEFINITIONS, EXPLANATION, SALVAGE, USAGE, VERIFIED } from "./_answers.ts";
+import { COLLECTION, EXPLANATION, SALVAGE, USAGE, VERIFIED } from "./_answers.ts";
 import { EXPLAIN_BODY, GC_BODY, JOB_PATH, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
+import { type Answer, answer } from "./_answer.ts";
 
 /** Routes of what a job keeps. */
 export const UPKEEP_ROUTES: readonly Route[] = [
@@ -20,11 +20,11 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     responses: {
       200: {
         description: "What went and what stays, with the reason for each",
-        json: DEFINITIONS.Collection,
+        json: COLLECTION,
       },
     },
     errors: [],
-    handle: async (request, { body }) => jsonResponse(await (await request.job()).collect(body)),
+    handle: async (request, { body }) => answer(await (await request.job()).collect(body)),
   }),
   route({
     method: "POST",
@@ -39,7 +39,7 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     },
     errors: [],
     async handle(request, { body: { key, ...options } }) {
-      return jsonResponse(await (await request.job()).explain(key, options));
+      return answer(await (await request.job()).explain(key, options));
     },
   }),
   route({
@@ -54,7 +54,7 @@ export const UPKEEP_ROUTES: readonly Route[] = [
       200: { description: "Bytes and objects, by kind and by checkpoint", json: USAGE },
     },
     errors: [],
-    handle: async (request) => jsonResponse(await (await request.job()).usage()),
+    handle: async (request) => answer(await (await request.job()).usage()),
   }),
   route({
     method: "POST",
@@ -93,7 +93,7 @@ export const UPKEEP_ROUTES: readonly Route[] = [
 async function salvage(
   request: RouteRequest,
   options: v.InferOutput<typeof SALVAGE_BODY>,
-): Promise<Response> {
+): Promise<Answer> {
   const { signal, store, services: { toTakeOver } } = request;
   const job = request.param("job");
   const takeOver = toTakeOver.isWanted(job);
@@ -109,9 +109,9 @@ async function unlessGone(
   request: RouteRequest,
   verb: string,
   action: () => Promise<unknown>,
-): Promise<Response> {
+): Promise<Answer> {
   try {
-    return jsonResponse(await action());
+    return answer(await action());
   } catch (error) {
     if (!request.signal.aborted || error instanceof TidemarkError) throw error;
     const job = request.param("job");

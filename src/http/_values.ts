@@ -2,18 +2,21 @@
 import * as v from "valibot";
 import { UUID } from "../engine/uuid.ts";
 
-/** Says for people what a value means. */
-export function about<Schema extends v.GenericSchema>(
-  text: string,
-  schema: Schema,
-): v.SchemaWithPipe<readonly [Schema, v.DescriptionAction<v.InferOutput<Schema>, string>]> {
-  return v.pipe(schema, v.description(text));
+/**
+ * Says for people what a value means. It stands before whatever transforms the value: what comes after that is not in
+ * the document.
+ */
+export function about<Schema extends v.GenericSchema>(text: string, schema: Schema): Schema {
+  const [root, ...actions] = "pipe" in schema
+    ? schema.pipe as [v.GenericSchema, ...v.GenericPipeItem[]]
+    : [schema];
+  return v.pipe(root, v.description(text), ...actions) as unknown as Schema;
 }
 
 /** A u64 in an answer. */
 export const u64Text = about(
   "0 to 2^64 - 1, as a decimal string",
-  v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/)),
+  v.pipe(v.string(), v.regex(/^[0-9]{1,20}$/), v.metadata({ format: "uint64" })),
 );
 
 /** A uuid in an answer. */

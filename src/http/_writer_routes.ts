@@ -6,7 +6,7 @@ import {
   changesFromNdjson,
 } from "../engine/format/change_input.ts";
 import type { EncodedChanges, Job } from "../engine/types.ts";
-import { APPENDED, DEFINITIONS, PERSISTED } from "./_answers.ts";
+import { APPENDED, PERSISTED, WRITER } from "./_answers.ts";
 import {
   APPEND_HEADERS,
   APPEND_QUERY,
@@ -18,12 +18,12 @@ import {
 import { restoreResponse } from "./_restore.ts";
 import { type BodyDeclaration, type Route, route, type RouteInput } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
-import { CBOR_ARRAY, CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
+import { type Answer, answer } from "./_answer.ts";
+import { CBOR, CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
 
 const READERS: Readonly<Record<string, (bytes: Uint8Array) => EncodedChanges>> = {
   [CBOR_SEQUENCE]: changesFromCborSequence,
-  [CBOR_ARRAY]: changesFromCborArray,
+  [CBOR]: changesFromCborArray,
   [NDJSON]: changesFromNdjson,
 };
 
@@ -43,7 +43,7 @@ export const WRITER_ROUTES: readonly Route[] = [
       body: {
         content: {
           [CBOR_SEQUENCE]: { description: "A CBOR sequence of [keyGroup, bytes]" },
-          [CBOR_ARRAY]: { description: "One CBOR array of [keyGroup, bytes]" },
+          [CBOR]: { description: "One CBOR array of [keyGroup, bytes]" },
           [NDJSON]: { description: "Lines of JSON" },
         },
       },
@@ -98,7 +98,7 @@ export const WRITER_ROUTES: readonly Route[] = [
     async handle(request, { path, body }) {
       const job = await request.job();
       await requireWriter(job, path.writer);
-      return jsonResponse(await job.writer(path.writer).persist(body.from));
+      return answer(await job.writer(path.writer).persist(body.from));
     },
   }),
   route({
@@ -109,12 +109,12 @@ export const WRITER_ROUTES: readonly Route[] = [
     summary: "Ends a writer with the next checkpoint",
     right: "admin",
     request: { path: WRITER_PATH, body: { json: EMPTY_BODY } },
-    responses: { 200: { description: "The writer, as it stands", json: DEFINITIONS.Writer } },
+    responses: { 200: { description: "The writer, as it stands", json: WRITER } },
     errors: ["writer-not-found"],
     async handle(request, { path: { writer } }) {
       const job = await request.job();
       job.retireWriter(writer);
-      return jsonResponse((await job.writers()).find((position) => position.writer === writer));
+      return answer((await job.writers()).find((position) => position.writer === writer));
     },
   }),
 ];
@@ -129,7 +129,7 @@ type AppendInput = RouteInput<
 async function append(
   request: RouteRequest,
   { path, query, headers, type }: Omit<AppendInput, "body">,
-): Promise<Response> {
+): Promise<Answer> {
   const job = await request.job();
   const body = await request.body();
   try {
@@ -137,7 +137,7 @@ async function append(
     const changes = READERS[type](body.bytes);
     const writer = job.writer(path.writer);
     const options = { ack: query.ack, run: headers["tidemark-run"] };
-    return jsonResponse(await writer.appendAt(headers["tidemark-offset"], changes, options));
+    return answer(await writer.appendAt(headers["tidemark-offset"], changes, options));
   } finally {
     body.release();
   }

@@ -121,6 +121,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
     isDraining: options.isDraining ?? (() => false),
     metrics: options.metrics,
+    document,
   };
   const { access, corsOrigins = [], hostnames } = options;
   const guard = new Guard({ access, corsOrigins, hostnames });
@@ -138,6 +139,14 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     return problemResponse(error);
   });
   return { fetch: async (request) => await app.fetch(request) };
+}
+
+let described: Promise<unknown> | undefined;
+
+/** The routes as OpenAPI: made once, when somebody asks; to load what makes it would slow every start. */
+function document(): Promise<unknown> {
+  return described ??= import("./_openapi_document.ts")
+    .then(({ describeRoutes }) => describeRoutes(ROUTES));
 }
 
 function addRoutes(app: Hono, services: RouteServices, guard: Guard): void {

@@ -1,12 +1,14 @@
-/** Media types of changes and states. @module */
+/** Media types of changes, states and answers. @module */
 
 /** A state: bytes that mean something to the pipeline alone. */
 export const BYTES = "application/octet-stream";
 /** JSON. */
 export const JSON_TYPE = "application/json";
+/** An error (RFC 9457). */
+export const PROBLEM_TYPE = "application/problem+json";
 /** A CBOR sequence (RFC 8742) of `[keyGroup, bytes]`. */
 export const CBOR_SEQUENCE = "application/cbor-seq";
-/** A CBOR array of `[keyGroup, bytes]`. */
-export const CBOR_ARRAY = "application/cbor";
+/** One item of CBOR: an array of `[keyGroup, bytes]`, or an answer as JSON would have it. */
+export const CBOR = "application/cbor";
 /** Lines of `{"keyGroup":n,"data":"text"}` or `{"keyGroup":n,"base64":"…"}`. */
 export const NDJSON = "application/x-ndjson";

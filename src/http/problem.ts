@@ -5,6 +5,7 @@
 import { type ErrorCode, type ErrorKind, TidemarkError } from "../engine/errors.ts";
 import { ERROR_GUIDE } from "./error_guide.ts";
 import { toJson } from "./json.ts";
+import { PROBLEM_TYPE } from "./media_types.ts";
 
 /** HTTP status of each kind of error. */
 export const STATUS_OF: Readonly<Record<ErrorKind, number>> = {
@@ -95,7 +96,7 @@ export function statusOf(error: TidemarkError): number {
 export function problemResponse(error: TidemarkError): Response {
   const problem = problemOf(error);
   const headers = new Headers(error instanceof RequestError ? error.headers : {});
-  headers.set("content-type", "application/problem+json");
+  headers.set("content-type", PROBLEM_TYPE);
   headers.set("cache-control", "no-store");
   if (error.code === "unauthorized") headers.set("www-authenticate", 'Bearer realm="tidemark"');
   const retryAfterS = RETRY_AFTER_S[error.kind];

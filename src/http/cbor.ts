@@ -1,16 +1,16 @@
 /**
- * The last item of a restore as a CBOR sequence: a map, where every change is an array. It holds
- * `end` with the trailer, or `error` with the problem that cut the restore short.
+ * Answers as CBOR: what they would be as JSON, item by item. So u64 values are decimal strings there, too.
  * @module
  */
 import { Encoder } from "cbor-x/index-no-eval";
+import { toJson } from "./json.ts";
 
 const codec = new Encoder({ useRecords: false, variableMapSize: true });
 const UINT32_MAX = 2 ** 32 - 1;
 
-/** Writes the last item. */
-export function encodeEndItem(content: Readonly<Record<string, unknown>>): Uint8Array {
-  return Uint8Array.from(codec.encode(withWideIntegers(content)));
+/** Writes a value as one CBOR item; of an object what is undefined is left out. */
+export function encodeCbor(value: unknown): Uint8Array {
+  return Uint8Array.from(codec.encode(withWideIntegers(JSON.parse(toJson(value)))));
 }
 
 /**

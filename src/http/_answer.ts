@@ -1,0 +1,29 @@
+/** What a route answers, before it is written as the client wants it. */
+import { encodeCbor } from "./cbor.ts";
+import { jsonResponse } from "./json.ts";
+import { CBOR } from "./media_types.ts";
+
+/** An answer that JSON can hold. */
+export interface Answer {
+  readonly value: unknown;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Answers with a value. */
+export function answer(
+  value: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Answer {
+  return { value, status, headers };
+}
+
+/** Writes an answer in the media type that was chosen. */
+export function writeAnswer({ value, status, headers }: Answer, mediaType: string): Response {
+  if (mediaType !== CBOR) return jsonResponse(value, status, headers);
+  return new Response(encodeCbor(value) as Uint8Array<ArrayBuffer>, {
+    status,
+    headers: { "content-type": CBOR, "cache-control": "no-store", ...headers },
+  });
+}

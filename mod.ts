@@ -55,6 +55,7 @@ export type {
   PinnedKey,
   PutOptions,
   StorageBackend,
+  StorageSpace,
   TemporaryInfo,
 } from "./src/engine/storage/backend.ts";
 export type {
@@ -85,6 +86,7 @@ export type {
   LostCheckpoint,
   ObjectExplanation,
   OffsetRange,
+  OpenJobStatus,
   PersistedSegment,
   PersistResult,
   Problem,
@@ -107,7 +109,9 @@ export type {
   StateContent,
   StateMetadata,
   StateSource,
+  StatusProblem,
   Store,
+  StoreStatus,
   UsageOfKind,
   VerifyOptions,
   VerifyReport,

@@ -14,6 +14,7 @@ import type { Checkpointer, CheckpointNotes } from "./checkpoint/checkpointer.ts
 import { fenced, isFenced, type OwnerKey } from "./checkpoint/owner_key.ts";
 import { filesOfManifest, writersOfManifest } from "./checkpoint/restore_source.ts";
 import { type StateSources, takeStates } from "./checkpoint/state_objects.ts";
+import { TidemarkError } from "./errors.ts";
 import type { CatalogEntry } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
 import type { OpenedJob } from "./job_open.ts";
@@ -37,6 +38,7 @@ import type {
   JobUsage,
   KeyGroupRange,
   ObjectExplanation,
+  OpenJobStatus,
   ReadStateOptions,
   RecoveryReport,
   RestoreOptions,
@@ -405,6 +407,15 @@ export class OwnedJob implements Job {
     this.#exclusive(() => this.#collect({})).catch((error) =>
       this.#options.ports.logger.log("warning", "Cannot collect", { job: this.id, error })
     );
+  }
+
+  /** How it is, for whoever watches it. */
+  get status(): OpenJobStatus {
+    const { epoch, run, ended } = this.#run;
+    const about = { job: this.id, epoch, run, isServing: this.isRunning };
+    if (about.isServing || ended === undefined) return about;
+    const code = ended instanceof TidemarkError ? ended.code : "internal";
+    return { ...about, problem: { code, message: ended.message } };
   }
 
   /** Whether something restores or verifies the job now. */

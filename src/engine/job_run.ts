@@ -177,6 +177,11 @@ export class JobRun implements WriterContext {
     return begun;
   }
 
+  /** What ended the run; undefined while it takes changes. */
+  get ended(): Error | undefined {
+    return this.#ended;
+  }
+
   checkUsable(): void {
     if (this.#ended !== undefined) throw this.#ended;
   }

@@ -17,6 +17,8 @@ export const MAIN_LOG = "main";
 export const MARKER_KEY = "TIDEMARK";
 /** Key of the space that is given up when a publish meets a full disk. */
 export const RESERVE_KEY = "RESERVE";
+/** Key that is written, and deleted again, to see whether the store can be written. */
+export const PROBE_KEY = "PROBE";
 
 /**
  * Checks a job, writer, log or state name.

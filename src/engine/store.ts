@@ -16,6 +16,7 @@ import { StoredJobReader } from "./job_reader.ts";
 import { salvageJob } from "./job_salvage.ts";
 import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
 import type { Ports } from "./port/ports.ts";
+import { StoreHealth } from "./store_health.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { StorageBackend } from "./storage/backend.ts";
 import { LimitedBackend } from "./storage/limited_backend.ts";
@@ -30,6 +31,7 @@ import type {
   SalvageOptions,
   SalvageReport,
   Store,
+  StoreStatus,
 } from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
@@ -63,6 +65,7 @@ export class OpenStore implements Store {
   readonly #reserve: Reserve;
   /** @default there is no limit */
   readonly #room: StoreRoom | undefined;
+  readonly #health: StoreHealth;
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
@@ -89,6 +92,14 @@ export class OpenStore implements Store {
       ports,
       settings.mode === "own" ? settings.reserveBytes : 0,
     );
+    this.#health = new StoreHealth({
+      backend: this.#backend,
+      ports,
+      reserve: this.#reserve,
+      room: this.#room,
+      isOwn: settings.mode === "own",
+      check: () => this.check(),
+    });
     this.#settings = settings;
     this.#ports = ports;
     this.id = found.marker.store;
@@ -137,6 +148,17 @@ export class OpenStore implements Store {
       }; nothing more is stored until it is back`,
       { details: { location: this.location, found: marker?.store } },
     );
+  }
+
+  async status(): Promise<StoreStatus> {
+    this.#checkOpen();
+    const open = await Promise.all(
+      // One that is being opened is none yet.
+      [...this.#jobs.values()].map((job) => Promise.race([job, undefined]).catch(() => undefined)),
+    );
+    const jobs = open.flatMap((job) => job === undefined ? [] : [job.status])
+      .sort((a, b) => a.job < b.job ? -1 : 1);
+    return { ...await this.#health.status(), jobs };
   }
 
   async jobs(): Promise<string[]> {

@@ -266,6 +266,24 @@ export interface OwnerLock {
 }
 
 /**
+ * Room of a place.
+ *
+ * @example
+ * ```ts
+ * import type { StorageSpace } from "@tidemark/tidemark";
+ *
+ * const isShort = ({ freeBytes, totalBytes }: StorageSpace) => freeBytes < totalBytes / 10;
+ * console.assert(isShort({ freeBytes: 5, totalBytes: 100 }));
+ * ```
+ */
+export interface StorageSpace {
+  /** Bytes that can still be written. */
+  readonly freeBytes: number;
+  /** Bytes of the whole place. */
+  readonly totalBytes: number;
+}
+
+/**
  * A place to store objects. Give one of your own to `openStore`. Every call may throw `storage-unavailable`,
  * `storage-denied` and, for a key that is none, `invalid-name`; every call that writes `storage-full`. An outcome of
  * `not-applied` means that nothing has changed and nothing will; when that is not certain it is `unknown`.
@@ -403,6 +421,13 @@ export interface StorageBackend {
    * @param key As it was listed.
    */
   deleteTemporary(key: string): Promise<void>;
+
+  /**
+   * How much room there is, as far as the place can tell. A backend that can't leaves it out.
+   *
+   * @returns The room, whoever has it; undefined where it is not known.
+   */
+  space?(): Promise<StorageSpace | undefined>;
 
   /** Lets go of everything held. Idempotent. Does not wait for an appender's call that still runs. */
   close(): Promise<void>;

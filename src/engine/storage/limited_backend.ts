@@ -18,6 +18,7 @@ import type {
   PinnedKey,
   PutOptions,
   StorageBackend,
+  StorageSpace,
   TemporaryInfo,
 } from "./backend.ts";
 import { deleteAll } from "./delete_all.ts";
@@ -133,6 +134,10 @@ export class LimitedBackend implements StorageBackend {
 
   deleteTemporary(key: string): Promise<void> {
     return this.#inner.deleteTemporary(key);
+  }
+
+  async space(): Promise<StorageSpace | undefined> {
+    return await this.#inner.space?.();
   }
 
   close(): Promise<void> {

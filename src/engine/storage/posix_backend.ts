@@ -12,6 +12,7 @@ import { checkKey, checkPrefix, checkTemporaryKey, parseTemporaryTag } from "./_
 import { createPosixAppender } from "./_posix_appender.ts";
 import type { PosixPorts } from "./_posix_context.ts";
 import { PosixDeletes } from "./_posix_deletes.ts";
+import { explainPosixError } from "./_posix_error.ts";
 import { PosixFolders } from "./_posix_folders.ts";
 import { PosixWalk } from "./_posix_list.ts";
 import { takePosixLock } from "./_posix_lock.ts";
@@ -29,6 +30,7 @@ import type {
   PinnedKey,
   PutOptions,
   StorageBackend,
+  StorageSpace,
   TemporaryInfo,
 } from "./backend.ts";
 
@@ -160,6 +162,18 @@ export class PosixBackend implements StorageBackend {
 
   async deleteTemporary(key: string): Promise<void> {
     await this.#deletes.deleteTemporary(checkTemporaryKey(key));
+  }
+
+  async space(): Promise<StorageSpace> {
+    const { fileSystem } = this.#ports;
+    const { root } = this.#folders;
+    try {
+      const { freeBytes, totalBytes } = await fileSystem.statFileSystem(root);
+      return { freeBytes, totalBytes };
+    } catch (error) {
+      const failed = { action: "ask for the room of", path: root };
+      throw await explainPosixError(this.#ports, root, error, failed);
+    }
   }
 
   async close(): Promise<void> {

@@ -102,6 +102,18 @@ export class StoreRoom {
     if (job !== undefined) this.#jobBytes.set(job, (this.#jobBytes.get(job) ?? 0) + more);
   }
 
+  /** What the store takes, and may take. */
+  get status(): { readonly bytesUsed: number; readonly bytesMax?: number } {
+    const { storeBytesMax } = this.#limits;
+    const bytesUsed = this.#storeBytes;
+    return storeBytesMax > 0 ? { bytesUsed, bytesMax: storeBytesMax } : { bytesUsed };
+  }
+
+  /** Whether the last that asked for room was refused. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   /** Whether a job, or the store, is close to its limit, or something was refused and nothing taken since. */
   isShort(job: string): boolean {
     return this.#isRefused || this.#limitsOf(job).some(isClose);

@@ -1,6 +1,7 @@
 /** Stores. @module */
 import type { DeleteJobOptions, JobDeletion } from "./deletion.ts";
 import type { Job, JobOptions, JobReader } from "./job.ts";
+import type { StoreStatus } from "./status.ts";
 import type { SalvageOptions, SalvageReport } from "./salvage.ts";
 
 /**
@@ -29,6 +30,13 @@ export interface Store extends AsyncDisposable {
    * can't be read; `closed`, `storage-unavailable`, `storage-denied`
    */
   check(): Promise<void>;
+  /**
+   * How the store is, and the jobs that are open here: cheap enough to be asked every second.
+   *
+   * @returns What is known.
+   * @throws {TidemarkError} `closed`
+   */
+  status(): Promise<StoreStatus>;
   /**
    * Lists the jobs in it.
    *

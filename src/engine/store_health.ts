@@ -1,0 +1,83 @@
+/**
+ * Whether a store can be used, without a write for each who asks.
+ * Owns: when it is looked at, and what was found. Does not own: the marker, the reserve, the limits.
+ * @module
+ */
+import type { Reserve } from "./checkpoint/reserve.ts";
+import { TidemarkError } from "./errors.ts";
+import { PROBE_KEY } from "./paths.ts";
+import type { Ports } from "./port/ports.ts";
+import type { StorageBackend } from "./storage/backend.ts";
+import type { StoreRoom } from "./storage/store_room.ts";
+import type { StatusProblem, StoreStatus } from "./types.ts";
+
+/** How long a look counts; after one that failed, less: who waits for the store wants to know soon. */
+const LOOK_MS = 10_000;
+const FAILED_LOOK_MS = 1000;
+
+/** What is looked at. */
+export interface StoreHealthOptions {
+  readonly backend: StorageBackend;
+  readonly ports: Ports;
+  readonly reserve: Reserve;
+  /** @default there is no limit */
+  readonly room?: StoreRoom;
+  /** Whether something may be written. */
+  readonly isOwn: boolean;
+  /** Throws when the store is not where it was. */
+  readonly check: () => Promise<void>;
+}
+
+/** Looks at a store now and then. */
+export class StoreHealth {
+  readonly #options: StoreHealthOptions;
+  #looking: Promise<StatusProblem | undefined> | undefined;
+  #lookedMs = -Infinity;
+  #problem: StatusProblem | undefined;
+
+  constructor(options: StoreHealthOptions) {
+    this.#options = options;
+  }
+
+  /** What is known of the store but for its jobs. */
+  async status(): Promise<Omit<StoreStatus, "jobs">> {
+    const { backend, reserve, room } = this.#options;
+    const problem = await this.#look();
+    const space = await backend.space?.().catch(() => undefined);
+    return {
+      ...(space === undefined ? {} : { bytesFree: space.freeBytes, bytesTotal: space.totalBytes }),
+      ...room?.status,
+      isFull: reserve.isGivenUp || (room?.isRefused ?? false) || problem?.code === "storage-full",
+      ...(problem === undefined ? {} : { problem }),
+    };
+  }
+
+  async #look(): Promise<StatusProblem | undefined> {
+    const { clock } = this.#options.ports;
+    const age = clock.monotonicMs() - this.#lookedMs;
+    if (age < (this.#problem === undefined ? LOOK_MS : FAILED_LOOK_MS)) return this.#problem;
+    return await (this.#looking ??= this.#lookNow().finally(() => this.#looking = undefined));
+  }
+
+  async #lookNow(): Promise<StatusProblem | undefined> {
+    const { check, ports: { clock } } = this.#options;
+    try {
+      await check();
+      await this.#write();
+      this.#problem = undefined;
+    } catch (error) {
+      if (!(error instanceof TidemarkError) || error.code === "closed") throw error;
+      this.#problem = { code: error.code, message: error.message };
+    }
+    this.#lookedMs = clock.monotonicMs();
+    return this.#problem;
+  }
+
+  async #write(): Promise<void> {
+    const { backend, reserve, isOwn } = this.#options;
+    if (!isOwn) return;
+    await backend.put(PROBE_KEY, new Uint8Array([10]));
+    await backend.delete(PROBE_KEY, { mayComeBack: true });
+    if (reserve.isGivenUp) await reserve.ensure();
+  }
+}

@@ -12,6 +12,7 @@ import type { MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
 import { deleteJob } from "./job_delete.ts";
 import { openJob } from "./job_open.ts";
+import { readJobStanding } from "./job_standing.ts";
 import { StoredJobReader } from "./job_reader.ts";
 import { salvageJob } from "./job_salvage.ts";
 import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
@@ -28,6 +29,7 @@ import type {
   JobDeletion,
   JobOptions,
   JobReader,
+  JobStanding,
   SalvageOptions,
   SalvageReport,
   Store,
@@ -312,6 +314,11 @@ export class OpenStore implements Store {
     const reader = new StoredJobReader(this.#placeWithLocal(id), this.#ports);
     await reader.checkpoints();
     return reader;
+  }
+
+  async standing(id: string): Promise<JobStanding> {
+    this.#checkOpen();
+    return await readJobStanding(this.#placeWithLocal(id), this.#ports);
   }
 
   close(): Promise<void> {

@@ -48,6 +48,7 @@ export type {
 export type { ReadStateOptions, StateContent, StateMetadata, StateSource } from "./types/state.ts";
 export type { CheckpointUsage, JobUsage, UsageOfKind } from "./types/usage.ts";
 export type { OpenJobStatus, StatusProblem, StoreStatus } from "./types/status.ts";
+export type { JobOwner, JobStanding } from "./types/standing.ts";
 export type { Store } from "./types/store.ts";
 export type { WaitOptions } from "./types/wait.ts";
 export type {

@@ -110,7 +110,12 @@ export function judgeOwner(
   }
   const isFree = record.kernelLock ? tryLock() : undefined;
   if (isFree !== undefined) return { isAlive: !isFree };
+  if (!isRefreshed(record, nowMs)) return { isAlive: false };
+  return { isAlive: process.isAlive(record.pid, record.processStart) !== false };
+}
+
+/** Whether the owner has refreshed the time of a record lately. */
+export function isRefreshed({ timeMs }: LockRecord, nowMs: number): boolean {
   // The clock is the same machine's, but it may have been set: far ahead is as stale as far behind.
-  const isStale = Math.abs(nowMs - record.timeMs) > STALE_PERIODS * LOCK_REFRESH_MS;
-  return { isAlive: !isStale && process.isAlive(record.pid, record.processStart) !== false };
+  return Math.abs(nowMs - timeMs) <= STALE_PERIODS * LOCK_REFRESH_MS;
 }

@@ -2,6 +2,7 @@
 import type { DeleteJobOptions, JobDeletion } from "./deletion.ts";
 import type { Job, JobOptions, JobReader } from "./job.ts";
 import type { StoreStatus } from "./status.ts";
+import type { JobStanding } from "./standing.ts";
 import type { SalvageOptions, SalvageReport } from "./salvage.ts";
 
 /**
@@ -69,6 +70,15 @@ export interface Store extends AsyncDisposable {
    * `storage-unavailable`, `storage-denied`
    */
   reader(id: string): Promise<JobReader>;
+  /**
+   * Says where a job stands and who has it, without taking anything: works beside its owner.
+   *
+   * @param id The job's name.
+   * @returns Epoch, run, head and owner, as they are in the store by then.
+   * @throws {TidemarkError} `job-not-found`, `catalog-lost`, `invalid-name`, `unsupported-format`, `closed`,
+   * `storage-unavailable`, `storage-denied`
+   */
+  standing(id: string): Promise<JobStanding>;
   /**
    * Brings back a job that can't be opened, or that can't be restored in part: makes its catalog anew from the newest
    * generation that can be read, or else from the manifests, with all that can be restored. What is gone is named, and

@@ -179,8 +179,8 @@ describe("tidemark", () => {
     const serving = new TestIo({
       env,
       io: {
-        serve: (_handler, address) => {
-          listen.push(address);
+        serve: (_handler, { hostname, port }) => {
+          listen.push({ hostname, port });
           return Promise.reject(new TidemarkError("listen-failed", "taken"));
         },
       },

@@ -11,6 +11,9 @@ import { loggerOf } from "../_log.ts";
 import { optionsOf } from "../settings/settings.ts";
 import { SERVE_KEYS } from "../settings/table.ts";
 import { openNamedStore, TAKE_OVER_OPTION } from "../target/store.ts";
+import { SystemClock } from "../../runtime/system_clock.ts";
+import { accessOf } from "../tokens.ts";
+import { exposureOf, hostnamesOf } from "./_exposure.ts";
 import { StopRequest } from "../_stop_request.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
@@ -22,21 +25,24 @@ export const SERVE: Command = {
   options: { ...optionsOf(SERVE_KEYS), "take-over": TAKE_OVER_OPTION },
   sides: { store: true, url: "it is the sidecar itself that it starts" },
   notes: [
-    "Makes the store where it is missing. It answers whoever reaches the address: leave it on loopback",
-    "unless the network is trusted. The first signal ends it in order, a second one at once.",
+    "Makes the store where it is missing. At another address than loopback it wants tokens: give",
+    "--token-file or TIDEMARK_TOKEN. The first signal ends it in order, a second one at once.",
   ],
   run,
 };
 
 async function run(context: CommandContext): Promise<number> {
   const { io, options, report, settings } = context;
+  const logger = loggerOf(report);
+  const access = accessOf(settings, { clock: new SystemClock(), logger });
+  const exposure = exposureOf(settings, access, logger);
   const stop = new StopRequest(io);
   const metrics = new PrometheusMetrics();
   const processMetrics = observeProcess(metrics);
   const app = new ComingApp();
   try {
     // The address first: where it is taken, no store is made.
-    const server = await io.serve((request) => app.fetch(request), settings.get("listen"));
+    const server = await io.serve((request) => app.fetch(request), exposure);
     try {
       const create = !settings.get("existing");
       await using store = await openNamedStore(context, { mode: "own", create, metrics });
@@ -44,7 +50,10 @@ async function run(context: CommandContext): Promise<number> {
         bodyBytesMax: settings.get("bodyBytesMax"),
         takeOver: options.flag("take-over"),
         isDraining: () => stop.signal !== undefined,
-        logger: loggerOf(report),
+        access,
+        hostnames: hostnamesOf(settings.get("listen"), access),
+        corsOrigins: settings.get("corsOrigin"),
+        logger,
         metrics,
       }));
       await announce(context, server, store.location);

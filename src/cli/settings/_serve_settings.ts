@@ -1,6 +1,6 @@
 /** Settings of the sidecar itself. */
-import { formatAddress, type ListenAddress, parseAddress } from "./address.ts";
-import { bytes, count, SWITCH, text } from "./readers.ts";
+import { addressReader, type ListenAddress } from "./address.ts";
+import { bytes, count, SWITCH } from "./readers.ts";
 import { type Setting, setting } from "./setting.ts";
 
 const LISTEN_DEFAULT = "127.0.0.1:7460";
@@ -13,9 +13,9 @@ export const SERVE_SETTINGS: {
   readonly shutdownMsMax: Setting<number>;
 } = {
   listen: setting(
-    text("HOST:PORT", `HOST:PORT, such as ${LISTEN_DEFAULT}`, parseAddress, formatAddress),
+    addressReader(LISTEN_DEFAULT),
     LISTEN_DEFAULT,
-    "where to listen; port 0: any that is free",
+    "where to listen (port 0: any), or unix:PATH",
   ),
   existing: setting(SWITCH, "false", "refuse to make a store where there is none"),
   bodyBytesMax: setting(bytes(1), "67108864", "largest request body"),

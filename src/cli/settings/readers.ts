@@ -45,6 +45,28 @@ export function text<Value>(
   };
 }
 
+/** Texts that `read` understands, with commas between them; in the file a list of them, too. */
+export function list<Value>(
+  placeholder: string,
+  wants: string,
+  read: (text: string) => Value | undefined,
+): Reader<readonly Value[]> {
+  const readAll = (texts: readonly unknown[]): Value[] | undefined => {
+    const values = texts.map((one) => typeof one === "string" ? read(one.trim()) : undefined);
+    const isWhole = values.length > 0 && !values.includes(undefined);
+    return isWhole ? values as Value[] : undefined;
+  };
+  const ofText = (given: string): Value[] | undefined => readAll(given.split(","));
+  return {
+    placeholder,
+    wants,
+    ofText,
+    ofJson: (json) =>
+      typeof json === "string" ? ofText(json) : readAll(Array.isArray(json) ? json : []),
+    toText: String,
+  };
+}
+
 /** One of some words. */
 export function choice<Word extends string>(...words: readonly Word[]): Reader<Word> {
   return text(

@@ -4,16 +4,22 @@
  * @module
  */
 import { PLACE_SETTINGS } from "./_place_settings.ts";
+import { SAFETY_SETTINGS } from "./_safety_settings.ts";
 import { SERVE_SETTINGS } from "./_serve_settings.ts";
 import { STORE_SETTINGS } from "./_store_settings.ts";
 import type { Setting } from "./setting.ts";
 
 /** The table; a key is the setting's name in the file. */
-export const SETTINGS: typeof PLACE_SETTINGS & typeof SERVE_SETTINGS & typeof STORE_SETTINGS = {
-  ...PLACE_SETTINGS,
-  ...SERVE_SETTINGS,
-  ...STORE_SETTINGS,
-};
+export const SETTINGS:
+  & typeof PLACE_SETTINGS
+  & typeof SERVE_SETTINGS
+  & typeof SAFETY_SETTINGS
+  & typeof STORE_SETTINGS = {
+    ...PLACE_SETTINGS,
+    ...SERVE_SETTINGS,
+    ...SAFETY_SETTINGS,
+    ...STORE_SETTINGS,
+  };
 
 /** A setting's name. */
 export type SettingKey = keyof typeof SETTINGS;
@@ -34,5 +40,6 @@ export const STORE_KEYS: readonly (keyof typeof STORE_SETTINGS)[] = Object.keys(
 export const SERVE_KEYS: readonly SettingKey[] = [
   "store",
   ...Object.keys(SERVE_SETTINGS) as SettingKey[],
+  ...Object.keys(SAFETY_SETTINGS) as SettingKey[],
   ...STORE_KEYS,
 ];

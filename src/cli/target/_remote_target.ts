@@ -4,6 +4,10 @@ import type { SidecarCalls } from "../../client/sidecar_calls.ts";
 import { TidemarkError } from "../../engine/errors.ts";
 import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
 import type { CliIo } from "../../runtime/cli_io.ts";
+import { unixFetch } from "../../runtime/unix_fetch.ts";
+import type { CommandContext } from "../command.ts";
+import type { Settings } from "../settings/settings.ts";
+import { clientToken } from "../tokens.ts";
 import type {
   AppendPlace,
   OpenFor,
@@ -20,37 +24,49 @@ const LOST_ANSWERS_MAX = 30;
 
 /** Opens the job at a sidecar; makes it where a command may. */
 export async function openRemoteTarget(
-  io: CliIo,
+  { io, settings }: CommandContext,
   url: string,
   job: string,
   openFor: OpenFor,
 ): Promise<Target> {
-  const client = clientOf(io, url);
+  const client = clientOf(io, url, settings);
   if (openFor === "append") await client.createJob(job);
   return targetOf(io, client, job);
 }
 
 /** The store of a sidecar. */
-export function openRemoteStore(io: CliIo, url: string): ReadStore {
-  return storeOf(clientOf(io, url));
+export function openRemoteStore({ io, settings }: CommandContext, url: string): ReadStore {
+  return storeOf(clientOf(io, url, settings));
 }
 
 /** Salvages at a sidecar. */
-export function openRemoteSalvage(io: CliIo, url: string): SalvageTarget {
-  const client = clientOf(io, url);
+export function openRemoteSalvage({ io, settings }: CommandContext, url: string): SalvageTarget {
+  const client = clientOf(io, url, settings);
   return {
     salvage: (job, { accept, dryRun }) => client.salvage(job, { accept, dryRun }),
     [Symbol.asyncDispose]: letNothingGo,
   };
 }
 
-function clientOf(io: CliIo, url: string): SidecarCalls {
+function clientOf(io: CliIo, url: string, settings: Settings): SidecarCalls {
+  const token = clientToken(settings);
+  const socket = socketOf(url);
   try {
-    return callsTo(url, { fetch: io.fetch });
+    if (socket !== undefined) {
+      return callsTo("http://localhost", { fetch: unixFetch(io.absolutePath(socket)), token });
+    }
+    return callsTo(url, { fetch: io.fetch, token });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new UsageError(`Cannot use --url ${url}: wants an address such as http://127.0.0.1:7460`);
+    throw new UsageError(
+      `Cannot use --url ${url}: wants an address such as http://127.0.0.1:7460, or unix:PATH`,
+    );
   }
+}
+
+/** The path of a Unix socket, where the address is one. */
+function socketOf(url: string): string | undefined {
+  return /^(?:http\+)?unix:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
 }
 
 /** Everything is done by the sidecar: there is nothing to let go of. */

@@ -53,14 +53,14 @@ export async function openTarget(context: CommandContext, openFor: OpenFor): Pro
   const job = context.options.required("job");
   const url = context.settings.sidecar;
   if (url === undefined) return await openLocalTarget(context, job, openFor);
-  return await openRemoteTarget(context.io, url, job, openFor);
+  return await openRemoteTarget(context, url, job, openFor);
 }
 
 /** Opens the store that the options name, to be read beside its owner. */
 export async function openReadStore(context: CommandContext): Promise<ReadStore> {
   const url = context.settings.sidecar;
   if (url === undefined) return await openLocalStore(context);
-  return openRemoteStore(context.io, url);
+  return openRemoteStore(context, url);
 }
 
 /** Opens the store that the options name, to salvage a job of it, or only to look. */
@@ -70,5 +70,5 @@ export async function openSalvage(
 ): Promise<SalvageTarget> {
   const url = context.settings.sidecar;
   if (url === undefined) return await openLocalSalvage(context, mode);
-  return openRemoteSalvage(context.io, url);
+  return openRemoteSalvage(context, url);
 }

@@ -155,6 +155,7 @@ export class OwnedJob implements Job {
     signal?.throwIfAborted();
     const run = this.#run;
     run.checkUsable();
+    run.checkRun(given.run, { required: false });
     const notes = this.#checkpointer.checkOptions(given);
     const states = takeStates(given.states);
     const { idempotency } = notes;

@@ -1,9 +1,9 @@
 /** Checkpoints: make, list, show, delete, give up, pin. */
-import type * as v from "valibot";
-import type { Job } from "../engine/types.ts";
+import type { CheckpointOptions, Job } from "../engine/types.ts";
 import { CHECKPOINT, CHECKPOINT_DETAILS, CHECKPOINTS, COLLECTION, GIVEN_UP } from "./_answers.ts";
 import {
   CHECKPOINT_BODY,
+  CHECKPOINT_HEADERS,
   CHECKPOINT_PATH,
   CHECKPOINTS_QUERY,
   EMPTY_BODY,
@@ -24,7 +24,11 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     tag: "checkpoints",
     summary: "Makes a checkpoint",
     right: "append",
-    request: { path: JOB_PATH, body: { json: CHECKPOINT_BODY } },
+    request: {
+      path: JOB_PATH,
+      headers: CHECKPOINT_HEADERS,
+      body: { json: CHECKPOINT_BODY },
+    },
     responses: {
       201: {
         description: "The checkpoint, published",
@@ -32,8 +36,19 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
         headers: { location: "Its path" },
       },
     },
-    errors: ["checkpoint-exists", "checkpoint-not-found", "state-not-found", "aborted"],
-    handle: (request, { body }) => checkpoint(request, body),
+    errors: [
+      "checkpoint-exists",
+      "checkpoint-not-found",
+      "state-not-found",
+      "idempotency-conflict",
+      "aborted",
+    ],
+    handle: (request, { body, headers }) =>
+      checkpoint(request, {
+        ...body,
+        idempotencyKey: headers["idempotency-key"],
+        run: headers["tidemark-run"],
+      }),
   }),
   route({
     method: "GET",
@@ -131,7 +146,7 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
 
 async function checkpoint(
   request: RouteRequest,
-  options: v.InferOutput<typeof CHECKPOINT_BODY>,
+  options: CheckpointOptions,
 ): Promise<Answer> {
   const job = await request.job();
   const made = await job.checkpoint(options);

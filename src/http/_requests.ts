@@ -223,6 +223,18 @@ export const APPEND_HEADERS = {
     count,
   )),
 };
+/** Headers of a checkpoint. */
+export const CHECKPOINT_HEADERS = {
+  "idempotency-key": v.optional(about(
+    "Makes the checkpoint once, however often the same request comes: 1 to 128 printable ASCII " +
+      "characters",
+    v.string(),
+  )),
+  "tidemark-run": v.optional(about(
+    "The run that resume answered: once another has begun, the checkpoint is fenced",
+    count,
+  )),
+};
 /** Query of a restore. */
 export const RESTORE_QUERY = {
   at: v.optional(about(

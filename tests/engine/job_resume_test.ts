@@ -21,6 +21,20 @@ import {
 } from "./_engine.ts";
 
 describe("Job.resume", () => {
+  test("fences the checkpoints that an older run still asks for, also under a key", async () => {
+    const { job } = await openJobOn();
+    append(job, "w", "a");
+    const request = { run: 1, idempotencyKey: "a", metadata: { at: 1 } };
+    await job.checkpoint(request);
+    const { run } = await job.resume();
+    append(job, "w", "b");
+    await rejectsWith(job.checkpoint(request), "fenced");
+    await rejectsWith(job.checkpoint({ run: 1 }), "fenced");
+    assert.equal((await job.checkpoints()).length, 1);
+    await job.checkpoint({ run });
+    assert.equal((await job.checkpoints()).length, 2);
+  });
+
   test("at latest rewinds to the newest checkpoint, with its metadata", async () => {
     const { job } = await openJobOn();
     append(job, "w", "a");

@@ -127,6 +127,47 @@ describe("checkpoints", () => {
       assert.equal((await app.ask("POST", "/v1/jobs/j/checkpoints")).status, 201);
     }));
 
+  test("are made once under a key, although what they name is used up by then", () =>
+    withJob(async (app) => {
+      await app.append([{ data: "one" }]);
+      const written = await app.ask("POST", "/v1/jobs/j/states/index", {
+        body: "snapshot",
+        type: "application/octet-stream",
+      });
+      const request = {
+        json: { metadata: { line: 1 }, states: { index: { written: written.json.uuid } } },
+        headers: { "idempotency-key": "line 1", "tidemark-run": "1" },
+      };
+      const made = await app.ask("POST", "/v1/jobs/j/checkpoints", request);
+      const again = await app.ask("POST", "/v1/jobs/j/checkpoints", request);
+      assert.deepEqual([made.status, again.status], [201, 201], again.text);
+      assert.deepEqual(again.json, made.json);
+      const other = await app.ask("POST", "/v1/jobs/j/checkpoints", {
+        ...request,
+        json: { metadata: { line: 2 } },
+      });
+      assert.deepEqual([other.status, other.json.code], [409, "idempotency-conflict"]);
+      assert.equal((await app.ask("GET", "/v1/jobs/j/checkpoints")).json.checkpoints.length, 1);
+    }));
+
+  test("of a run that is over are fenced", () =>
+    withJob(async (app) => {
+      const resumed = await app.ask("POST", "/v1/jobs/j/resume");
+      await app.append([{ data: "the new run's" }]);
+      const asked = (run: number) =>
+        app.ask("POST", "/v1/jobs/j/checkpoints", {
+          json: { metadata: { run } },
+          headers: { "tidemark-run": String(run) },
+        });
+      const late = await asked(resumed.json.run - 1);
+      assert.deepEqual([late.status, late.json.code, late.json.outcome], [
+        409,
+        "fenced",
+        "not-applied",
+      ]);
+      assert.equal((await asked(resumed.json.run)).status, 201);
+    }));
+
   test("are not made of what is not understood", () =>
     withJob(async (app) => {
       await app.append([{ data: "one" }]);

@@ -9,7 +9,7 @@ const NIL_UUID = "00000000-0000-0000-0000-000000000000";
 
 /** What a caller says of a checkpoint. */
 export type CheckpointNotes =
-  & Omit<CheckpointOptions, "states" | "signal" | "onProgress" | "idempotencyKey">
+  & Omit<CheckpointOptions, "states" | "signal" | "onProgress" | "idempotencyKey" | "run">
   & { readonly idempotency?: Idempotency };
 
 /** Checks a u64 that comes from outside. @throws {TypeError} | {RangeError} */

@@ -168,6 +168,11 @@ export interface CheckpointOptions {
    * when its checkpoint has failed, was collected, or was abandoned by a resume. @default it is made anew each time
    */
   idempotencyKey?: string;
+  /**
+   * The pipeline's run that asks: when another has begun, this one is `fenced`. So what an older process still asks for
+   * never joins its own metadata to what the newer one appended. @default whichever is going on
+   */
+  run?: number;
   /** Stops waiting, and gives the checkpoint up, unless it is being published by then. @default never */
   signal?: AbortSignal;
   /** Told of every writer that is durable, and when it is published. @default nobody */

@@ -35,6 +35,7 @@ import { RETIRE } from "./commands/retire.ts";
 import { SERVE } from "./commands/serve.ts";
 import { SHOW } from "./commands/show.ts";
 import { STATE } from "./commands/state.ts";
+import { TAIL } from "./commands/tail.ts";
 import { UNPIN } from "./commands/unpin.ts";
 import { VERIFY } from "./commands/verify.ts";
 
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   LS,
   SHOW,
   RESTORE,
+  TAIL,
   STATE,
   RESUME,
   RETIRE,

@@ -48,6 +48,8 @@ export interface JobFacts {
   readonly fingerprint: bigint;
   readonly epoch: number;
   readonly run: number;
+  /** Uuid of the checkpoint that the writers go on from; null before the first. */
+  readonly head: string | null;
   readonly writers: readonly WriterPosition[];
   readonly retention: RetentionPolicy;
 }

@@ -93,7 +93,16 @@ export class TestIo {
     const code = await main(args, this.io, this.#openStore);
     const { stdout, stdoutBytes, stderr } = this;
     const isJson = args.includes("--json") && stdout.startsWith("{");
-    return { code, stdout, stdoutBytes, stderr, json: isJson ? JSON.parse(stdout) : undefined };
+    return {
+      code,
+      stdout,
+      stdoutBytes,
+      stderr,
+      // Data, which may look like it, is not read before somebody asks.
+      get json() {
+        return isJson ? JSON.parse(stdout) : undefined;
+      },
+    };
   }
 }
 

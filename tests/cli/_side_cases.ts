@@ -19,12 +19,24 @@ export interface SideCase {
   args(prepared: Prepared): readonly string[];
   readonly options?: (io: () => TestIo) => RunOptions;
   /** Fields of the answer that can't be the same on both sides, and why. */
+  /** How it ends. @default 0 */
+  readonly code?: number;
+  /** Whether stdout is data, and no answer in JSON. @default false */
+  readonly isText?: boolean;
   readonly differs?: Readonly<Record<string, string>>;
 }
 
 const J = ["--job", "j"];
 const NEW_EPOCH = "with --store the command is an owner of its own";
 const W = [...J, "--writer", "w"];
+
+/** Waits that end with a signal: a command that follows looks so often, and ends. */
+function endAfter(io: () => TestIo, waits: number): () => Promise<void> {
+  return async () => {
+    await Promise.resolve();
+    if (--waits === 0) io().signal("SIGINT");
+  };
+}
 
 /** By command; the matrix fails for one that is not here. */
 export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
@@ -55,6 +67,12 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
   ls: { args: () => J },
   show: { args: () => J },
   restore: { args: ({ folder }) => [...W, "--at", "tail", "-o", `${folder}/out`] },
+  tail: {
+    args: () => [...J, "--from", "1", "--format", "ndjson"],
+    options: (io) => ({ io: { sleep: endAfter(io, 2) } }),
+    code: 130,
+    isText: true,
+  },
   state: { args: ({ folder }) => ["index", ...J, "-o", `${folder}/out`] },
   resume: { args: ({ uuids }) => [...J, "--at", uuids[0]], differs: { epoch: NEW_EPOCH } },
   retire: {

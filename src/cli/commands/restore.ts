@@ -3,11 +3,11 @@
  * @module
  */
 import { scanChangePrefix } from "../../engine/format/change_scan.ts";
-import { toLines, toNdjson } from "../../engine/format/change_output.ts";
 import { MIB } from "../../engine/limits.ts";
 import type { RestoreTrailer } from "../../engine/types.ts";
 import { cutChanges } from "../../http/change_pieces.ts";
 import { CHANGE_FORMATS, type ChangeFormat } from "../_input.ts";
+import { WRITERS_OF } from "../_output.ts";
 import {
   FALLBACK_OPTION,
   openReadStore,
@@ -20,12 +20,6 @@ import { StopRequest } from "../_stop_request.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
-
-const WRITERS_OF: Readonly<Record<ChangeFormat, (bytes: Uint8Array) => Uint8Array>> = {
-  lines: toLines,
-  ndjson: toNdjson,
-  cborseq: (bytes) => bytes,
-};
 
 /** A source that is cut off while it reads has so long to end. */
 const RETURN_MS_MAX = 1000;

@@ -58,6 +58,7 @@ function storeOf(store: Store): ReadStore {
   return {
     location: store.location,
     jobs: () => store.jobs(),
+    standing: (job) => store.standing(job),
     reader: async (job) => readerOf(await store.reader(job)),
     [Symbol.asyncDispose]: () => store.close(),
   };

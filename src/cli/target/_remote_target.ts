@@ -119,6 +119,7 @@ function storeOf(client: SidecarCalls): ReadStore {
   return {
     location: client.url,
     jobs: () => client.jobs(),
+    standing: (job) => client.job(job),
     reader: (job) => Promise.resolve(readerOf(client, job)),
     [Symbol.asyncDispose]: letNothingGo,
   };

@@ -11,6 +11,7 @@ import type {
   CollectionOptions,
   CollectionReport,
   EncodedChanges,
+  JobStanding,
   JobUsage,
   KeyGroupRange,
   ObjectExplanation,
@@ -80,11 +81,16 @@ export interface ReadTarget extends AsyncDisposable {
   verify(options: VerifyOptions): Promise<VerifyReport>;
 }
 
+/** Where a job stands; a sidecar does not say who has it, as it has it itself. */
+export type Standing = Pick<JobStanding, "epoch" | "run" | "head" | "owner">;
+
 /** A store, here or at a sidecar, to be read. */
 export interface ReadStore extends AsyncDisposable {
   /** Where it is, for people. */
   readonly location: string;
   jobs(): Promise<string[]>;
+  /** Where a job stands, and who has it. */
+  standing(job: string): Promise<Standing>;
   reader(job: string): Promise<ReadTarget>;
 }
 

@@ -1,5 +1,6 @@
 /** Request bodies, read in bounded memory. */
 import { TidemarkError } from "../engine/errors.ts";
+import type { BodyWatch, WatchedBody } from "./_body_watch.ts";
 import { RequestError } from "./problem.ts";
 
 /** How much of request bodies is in memory, over all requests of an app. */
@@ -44,57 +45,97 @@ const UNSTATED_BODY_BYTES = 64 * 1024;
  *
  * @param bytesMax Largest body that is taken.
  * @throws {RequestError} 413 when it is larger, 400 when it ends before its stated length
+ * @throws {RequestError} 408 when it stalls
  * @throws {TidemarkError} `backpressure` when the budget is used up
  */
 export async function readBody(
   request: Request,
   bytesMax: number,
   budget: BodyBudget,
+  watch: BodyWatch,
 ): Promise<HeldBody> {
   const stated = statedLength(request);
   if (stated !== undefined && stated > bytesMax) throw tooLarge(bytesMax, stated);
   if (request.body === null) return { bytes: new Uint8Array(0), release() {} };
   const collector = new BodyCollector(bytesMax, budget, stated);
+  const reader = new WatchedReader(request.body, watch);
   try {
-    const reader = request.body.getReader();
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      collector.add(part.value);
+    for (let part = await reader.read(); part !== undefined; part = await reader.read()) {
+      collector.add(part);
     }
     return { bytes: collector.finish(), release: () => collector.release() };
   } catch (error) {
     collector.release();
     if (error instanceof TidemarkError) throw error;
     throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
+  } finally {
+    reader.end();
   }
 }
 
 /**
  * Reads a request's body piece by piece, as it comes.
  *
- * @throws {RequestError} 400 when it can't be read, or ends before its stated length
+ * @throws {RequestError} 400 when it can't be read, or ends before its stated length; 408 when it
+ * stalls
  */
-export async function* streamBody(request: Request): AsyncGenerator<Uint8Array> {
+export async function* streamBody(
+  request: Request,
+  watch: BodyWatch,
+): AsyncGenerator<Uint8Array> {
   const stated = statedLength(request);
   if (request.body === null) return;
-  const reader = request.body.getReader();
+  const reader = new WatchedReader(request.body, watch);
   let length = 0;
   try {
-    for (;;) {
-      const part = await reader.read();
-      if (part.done) break;
-      length += part.value.length;
-      yield part.value;
+    for (let part = await reader.read(); part !== undefined; part = await reader.read()) {
+      length += part.length;
+      yield part;
     }
   } catch (error) {
+    if (error instanceof TidemarkError) throw error;
     throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
   } finally {
-    reader.releaseLock();
+    reader.end();
   }
   if (stated === undefined || stated === length) return;
   throw new RequestError(
     400,
     `Cannot read the request body: content-length says ${stated} bytes, got ${length}`,
   );
+}
+
+/** Reads a body as long as it comes. */
+class WatchedReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #watch: BodyWatch;
+  readonly #watched: WatchedBody;
+  #isStalled = false;
+
+  constructor(body: ReadableStream<Uint8Array>, watch: BodyWatch) {
+    this.#reader = body.getReader();
+    this.#watch = watch;
+    this.#watched = watch.begin(() => {
+      this.#isStalled = true;
+      // Ends the wait below.
+      this.#reader.cancel().catch(() => undefined);
+    });
+  }
+
+  /** The next piece; undefined at the end. @throws {RequestError} 408 */
+  async read(): Promise<Uint8Array | undefined> {
+    this.#watched.waits();
+    const part = await this.#reader.read();
+    if (this.#isStalled) throw this.#watch.tooSlow();
+    if (part.done) return undefined;
+    this.#watched.came(part.value.length);
+    return part.value;
+  }
+
+  end(): void {
+    this.#watched.end();
+    this.#reader.releaseLock();
+  }
 }
 
 class BodyCollector {

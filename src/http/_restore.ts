@@ -3,6 +3,7 @@
  */
 import { toNdjson } from "../engine/format/change_output.ts";
 import type { Job, RestoredSlice, RestoreOptions, RestoreTrailer } from "../engine/types.ts";
+import type { AnswerStreams } from "./_answer_streams.ts";
 import { cutChanges } from "./change_pieces.ts";
 import { encodeCbor } from "./cbor.ts";
 import { toJson } from "./json.ts";
@@ -32,33 +33,25 @@ const OUTPUTS: Readonly<Record<string, Output>> = {
  * Answers with the changes of one writer. The first slice is read before the status is sent, so
  * that what is not there is a 404 and not a cut stream.
  *
- * @param mediaType One that the route declares.
+ * @param answer `mediaType`: one that the route declares.
  */
 export async function restoreResponse(
   job: Job,
   writer: string,
   options: Pick<RestoreOptions, "at" | "from" | "keyGroups" | "fallback">,
-  mediaType: string,
+  { mediaType, streams }: { readonly mediaType: string; readonly streams: AnswerStreams },
 ): Promise<Response> {
-  const stream = job.restore({ ...options, writers: [writer] });
-  stream.trailer.catch(() => {
-    // The iteration tells of a failed restore; this is the same error again.
-  });
-  const slices = stream.slices()[Symbol.asyncIterator]();
-  const first = await slices.next();
   const output = OUTPUTS[mediaType];
-  const pieces = encode(slices, first, stream.trailer, output);
-  const body = new ReadableStream<Uint8Array>({
-    // Called only when the reader asks for more: that is the backpressure.
-    async pull(controller) {
-      const piece = await pieces.next();
-      if (piece.done) controller.close();
-      else controller.enqueue(piece.value);
-    },
-    async cancel() {
-      await slices.return?.();
-    },
-  }, { highWaterMark: 0 });
+  const body = await streams.open(async () => {
+    const stream = job.restore({ ...options, writers: [writer] });
+    stream.trailer.catch(() => {
+      // The iteration tells of a failed restore; this is the same error again.
+    });
+    const slices = stream.slices()[Symbol.asyncIterator]();
+    const first = await slices.next();
+    const pieces = encode(slices, first, stream.trailer, output);
+    return { next: () => pieces.next(), leave: () => slices.return?.() };
+  });
   return new Response(body, {
     headers: { "content-type": mediaType, "cache-control": "no-store" },
   });

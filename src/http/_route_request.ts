@@ -1,6 +1,8 @@
 /** A request on its way through a route, and what routes work with. */
 import type { Context } from "hono";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
+import type { AnswerStreams } from "./_answer_streams.ts";
+import type { BodyWatch } from "./_body_watch.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
 import type { Grant } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
@@ -11,6 +13,8 @@ export interface RouteServices {
   readonly toTakeOver: TakeOver;
   readonly bodyBytesMax: number;
   readonly bodyBudget: BodyBudget;
+  readonly bodyWatch: BodyWatch;
+  readonly answerStreams: AnswerStreams;
   readonly isDraining: () => boolean;
   readonly metrics: PrometheusMetrics | undefined;
   /** Describes the routes as OpenAPI. */
@@ -86,12 +90,12 @@ export class RouteRequest {
 
   /** The body whole; its memory counts until it is released. */
   body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
-    const { bodyBytesMax, bodyBudget } = this.services;
-    return readBody(this.#context.req.raw, Math.min(bytesMax, bodyBytesMax), bodyBudget);
+    const { bodyBytesMax, bodyBudget, bodyWatch } = this.services;
+    return readBody(this.#context.req.raw, Math.min(bytesMax, bodyBytesMax), bodyBudget, bodyWatch);
   }
 
   /** The body piece by piece, of any length. */
   stream(): AsyncGenerator<Uint8Array> {
-    return streamBody(this.#context.req.raw);
+    return streamBody(this.#context.req.raw, this.services.bodyWatch);
   }
 }

@@ -59,25 +59,18 @@ export const STATE_ROUTES: readonly Route[] = [
 async function read(request: RouteRequest, name: string, at: At): Promise<Response> {
   const job = await request.job();
   const { uuid, states } = await job.checkpointDetails(at);
-  const pieces = job.readState(name, { at: uuid })[Symbol.asyncIterator]();
-  const first = await pieces.next();
   const state = states.find((one) => one.name === name);
+  const body = await request.services.answerStreams.open(async () => {
+    const pieces = job.readState(name, { at: uuid })[Symbol.asyncIterator]();
+    let first: IteratorResult<Uint8Array> | undefined = await pieces.next();
+    const next = (): Promise<IteratorResult<Uint8Array>> => {
+      const piece = first === undefined ? pieces.next() : Promise.resolve(first);
+      first = undefined;
+      return piece;
+    };
+    return { next, leave: () => pieces.return?.() };
+  });
   if (state === undefined) throw new TidemarkError("internal", `State ${name} is not listed`);
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      if (first.done) controller.close();
-      else controller.enqueue(first.value);
-    },
-    // Called only when the reader asks for more: that is the backpressure.
-    async pull(controller) {
-      const piece = await pieces.next();
-      if (piece.done) controller.close();
-      else controller.enqueue(piece.value);
-    },
-    async cancel() {
-      await pieces.return?.();
-    },
-  }, { highWaterMark: 0 });
   return new Response(body, {
     headers: {
       "content-type": BYTES,

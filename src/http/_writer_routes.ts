@@ -79,7 +79,9 @@ export const WRITER_ROUTES: readonly Route[] = [
     errors: ["checkpoint-not-found", "writer-not-found", "truncated", "snapshot-expired"],
     async handle(request, { path, query, accepted }) {
       const job = await request.job();
-      const response = await restoreResponse(job, path.writer, query, accepted);
+      const streams = request.services.answerStreams;
+      const wish = { mediaType: accepted, streams };
+      const response = await restoreResponse(job, path.writer, query, wish);
       // Nobody reads the body of a HEAD: what it holds is let go at once.
       if (request.method === "HEAD") await response.body?.cancel();
       return response;

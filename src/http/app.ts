@@ -8,9 +8,14 @@
 import { Hono } from "hono";
 import { TidemarkError } from "../engine/errors.ts";
 import { MIB } from "../engine/limits.ts";
+import type { Clock } from "../engine/port/clock.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
 import { BodyBudget } from "./_body.ts";
+import { AMBIENT_CLOCK } from "./_ambient_clock.ts";
+import { AnswerStreams } from "./_answer_streams.ts";
+import { BodyWatch } from "./_body_watch.ts";
+import { RequestCount } from "./_request_count.ts";
 import { crossOrigin, Guard } from "./_guard.ts";
 import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
@@ -80,6 +85,19 @@ export interface HttpAppOptions {
   hostnames?: readonly string[];
   /** What `GET /metrics` answers; the store is to count there too. @default there is no such path */
   metrics?: PrometheusMetrics;
+  /** Requests that are answered at a time, those aside that say that it lives. @default 1024 */
+  requestsMax?: number;
+  /** Restores, and reads of states, at a time; each takes some 10 MiB of memory. @default 32 */
+  streamsMax?: number;
+  /**
+   * Time in ms in which a request's body must go on, by 1 KiB a second at least, or end; 0: any time.
+   * @default 30000
+   */
+  bodyIdleMsMax?: number;
+  /** Time in ms that the reader of a restore, or of a state, may take nothing; 0: any. @default 300000 */
+  streamIdleMsMax?: number;
+  /** Measures those times. @default the machine's */
+  clock?: Clock;
 }
 
 /**
@@ -112,6 +130,7 @@ export interface HttpAppOptions {
  */
 export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp {
   const logger = options.logger ?? SILENT_LOGGER;
+  const { clock = AMBIENT_CLOCK } = options;
   const bodyBytesMax = checkLimit("bodyBytesMax", options.bodyBytesMax ?? 64 * MIB);
   const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
   const services: RouteServices = {
@@ -119,6 +138,11 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     toTakeOver: new TakeOver(options.takeOver ?? false),
     bodyBytesMax,
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
+    bodyWatch: new BodyWatch(clock, checkTime("bodyIdleMsMax", options.bodyIdleMsMax ?? 30_000)),
+    answerStreams: new AnswerStreams(clock, {
+      streamsMax: checkLimit("streamsMax", options.streamsMax ?? 32),
+      idleMsMax: checkTime("streamIdleMsMax", options.streamIdleMsMax ?? 300_000),
+    }),
     isDraining: options.isDraining ?? (() => false),
     metrics: options.metrics,
     document,
@@ -127,7 +151,8 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const guard = new Guard({ access, corsOrigins, hostnames });
   const app = new Hono();
   if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
-  addRoutes(app, services, guard);
+  const requests = new RequestCount(checkLimit("requestsMax", options.requestsMax ?? 1024));
+  addRoutes(app, services, { guard, requests });
   app.notFound((context) => {
     guard.admitAny(context.req.raw);
     throw unknownPath(context.req.path);
@@ -149,13 +174,18 @@ function document(): Promise<unknown> {
     .then(({ describeRoutes }) => describeRoutes(ROUTES));
 }
 
-function addRoutes(app: Hono, services: RouteServices, guard: Guard): void {
+function addRoutes(
+  app: Hono,
+  services: RouteServices,
+  { guard, requests }: { readonly guard: Guard; readonly requests: RequestCount },
+): void {
   for (const { method, path, right, answer } of ROUTES) {
     const admit = guard.of(path, right);
     app.on(method, path, async (context) => {
       const grant = admit(context.req.raw.headers, context.req);
       if (path.startsWith("/v1/") && services.isDraining()) throw closing();
-      return await answer(new RouteRequest(context, services, grant));
+      const request = new RouteRequest(context, services, grant);
+      return await (right === "none" ? answer(request) : requests.during(() => answer(request)));
     });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
@@ -198,6 +228,10 @@ function methodNotAllowed(method: string, allowed: readonly string[]): RequestEr
     { method, allowed },
     { allow: allowed.join(", ") },
   );
+}
+
+function checkTime(name: string, value: number): number {
+  return value === 0 ? 0 : checkLimit(name, value);
 }
 
 function checkLimit(name: string, value: number): number {

@@ -12,8 +12,10 @@ export const SAFETY_SETTINGS: {
   readonly corsOrigin: Setting<readonly string[] | undefined>;
   readonly connectionsMax: Setting<number>;
   readonly requestsMax: Setting<number>;
+  readonly streamsMax: Setting<number>;
   readonly headMsMax: Setting<number>;
   readonly bodyIdleMsMax: Setting<number>;
+  readonly streamIdleMsMax: Setting<number>;
 } = {
   token: optionalSetting(
     text("TOKEN", "a token", (token) => token),
@@ -37,6 +39,7 @@ export const SAFETY_SETTINGS: {
   ),
   connectionsMax: setting(count(1, 1_000_000), "1024", "connections at a time, on Node"),
   requestsMax: setting(count(1, 1_000_000), "1024", "requests that are answered at a time"),
+  streamsMax: setting(count(1, 1_000_000), "32", "restores and reads of states at a time"),
   headMsMax: setting(
     count(1000, 255_000, "milliseconds"),
     "15000",
@@ -46,6 +49,11 @@ export const SAFETY_SETTINGS: {
     count(0, 2 ** 31 - 1, "milliseconds"),
     "30000",
     "milliseconds in which a body must go on; 0: any",
+  ),
+  streamIdleMsMax: setting(
+    count(0, 2 ** 31 - 1, "milliseconds"),
+    "300000",
+    "milliseconds that a reader may pause; 0: any",
   ),
 };
 

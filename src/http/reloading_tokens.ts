@@ -43,16 +43,20 @@ export class ReloadingTokens implements Access {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#lookedAtMs >= LOOK_MS) {
       this.#lookedAtMs = nowMs;
-      this.#look();
+      const found = this.#options.version();
+      if (found !== this.#version) this.#load(found);
     }
     return this.#tokens.grantOf(token);
   }
 
-  #look(): void {
-    const { version, load, logger = SILENT_LOGGER } = this.#options;
-    const found = version();
-    if (found === this.#version) return;
-    this.#version = found;
+  /** Reads the file now, whether or not it has changed. */
+  reload(): void {
+    this.#load(this.#options.version());
+  }
+
+  #load(version: string): void {
+    const { load, logger = SILENT_LOGGER } = this.#options;
+    this.#version = version;
     try {
       this.#tokens = load();
       logger.log("info", "tokens are read anew", { tokens: this.#tokens.size });

@@ -30,6 +30,14 @@ export { BrokenPipeError } from "./_cli_streams.ts";
 /** Signals that ask a process to end. */
 export type StopSignal = "SIGINT" | "SIGTERM";
 
+/** A time to wait for. */
+export interface Timeout {
+  /** Settles when the time is over; never once it is forgotten. */
+  readonly over: Promise<void>;
+  /** Forgets it. */
+  cancel(): void;
+}
+
 /** The process as a command sees it; tests pass one of their own. */
 export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -80,6 +88,10 @@ export interface CliIo {
   fetch(request: Request): Promise<Response>;
   /** Calls `listener` at each signal that asks the process to end, until the answer is called. */
   onStopSignal(listener: (signal: StopSignal) => void): () => void;
+  /** Calls `listener` at each signal that asks for settings to be read anew, until the answer is called. */
+  onReloadSignal(listener: () => void): () => void;
+  /** A time that can be waited for, and forgotten. */
+  timeout(delayMs: number): Timeout;
   /** Waits. */
   sleep(delayMs: number): Promise<void>;
   monotonicMs(): number;
@@ -106,6 +118,8 @@ export function createCliIo(): CliIo {
     serve: serveHttp,
     fetch: (request) => fetch(request),
     onStopSignal,
+    onReloadSignal,
+    timeout,
     sleep: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
     monotonicMs: () => performance.now(),
     exit: (code) => process.exit(code),
@@ -119,6 +133,17 @@ function onStopSignal(listener: (signal: StopSignal) => void): () => void {
     process.off("SIGINT", listener);
     process.off("SIGTERM", listener);
   };
+}
+
+function onReloadSignal(listener: () => void): () => void {
+  process.on("SIGHUP", listener);
+  return () => void process.off("SIGHUP", listener);
+}
+
+function timeout(delayMs: number): Timeout {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => timer = setTimeout(resolve, delayMs));
+  return { over, cancel: () => clearTimeout(timer) };
 }
 
 /**

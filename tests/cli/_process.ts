@@ -89,7 +89,7 @@ export class Running implements AsyncDisposable {
     this.#child.stdin!.end(text);
   }
 
-  signal(name: "SIGTERM" | "SIGINT" | "SIGKILL"): void {
+  signal(name: "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGKILL"): void {
     // Not by the child's own method: Deno then reports the signal in place of the exit code.
     if (!this.#isGone) process.kill(this.#child.pid!, name);
   }

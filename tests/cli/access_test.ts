@@ -87,7 +87,7 @@ describe("serve", () => {
       },
     );
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /"warning".*no token is asked for/);
+    assert.match(stderr, /"WARN".*no token is asked for/);
   });
 
   test("asks for the token of the environment, anywhere, and warns of clear text", async () => {

@@ -38,7 +38,7 @@ async function withSidecar(
 describe("tidemark serve", () => {
   test("says where it made the store, and at SIGTERM flushes what was buffered and closes", () =>
     withSidecar(async (sidecar, url, store) => {
-      await sidecar.said("stderr", new RegExp(`New store ${store} \\([-0-9a-f]{36}\\)`));
+      await sidecar.said("stderr", new RegExp(`New store store="${store}" id="[-0-9a-f]{36}"`));
       await fetch(`${url}/v1/jobs/j`, { method: "PUT" });
       const answer = await fetch(`${url}/v1/jobs/j/writers/w/changes?ack=buffered`, {
         method: "POST",

@@ -164,10 +164,14 @@ describe("with --json", () => {
       });
       const { code, stderr } = await io.run(["serve", "--store", join(folder, "s"), "--json"]);
       assert.equal(code, 0, stderr);
-      assert.deepEqual(stderr.trimEnd().split("\n").map((line) => JSON.parse(line)), [
-        { created: join(folder, "s"), id: JSON.parse(stderr.split("\n")[0]).id },
-        { state: "closing", signal: "SIGTERM" },
-        { state: "closed" },
+      const records = stderr.trimEnd().split("\n").map((line) => JSON.parse(line));
+      assert.deepEqual(records.map(({ logger, message }) => [logger, message.split(":")[0]]), [
+        ["tidemark.serve", "New store"],
+        ["tidemark.serve", "Closing"],
+        ["tidemark.serve", "Closed"],
       ]);
+      const [made, closing] = records.map(({ properties }) => properties);
+      assert.deepEqual([made.store, UUID.test(made.id)], [join(folder, "s"), true]);
+      assert.equal(closing.signal, "SIGTERM");
     }));
 });

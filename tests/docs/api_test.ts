@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { type Export, exportsOf, gapsOf } from "./_api.ts";
 
-for (const entry of ["mod.ts", "src/http/mod.ts"]) {
+const manifest = await readFile(new URL("../../deno.json", import.meta.url), "utf8");
+const entries: string[] = Object.values(JSON.parse(manifest).exports);
+
+for (const entry of entries.map((path) => path.slice("./".length))) {
   test(`every export of ${entry} says what it does, takes and gives, with an example`, async () => {
     const found = await exportsOf(entry);
     assert.notEqual(found.length, 0);

@@ -198,6 +198,13 @@ describe("ReloadingTokens", () => {
     assert.deepEqual([tokens.grantOf(PLAIN), tokens.grantOf(HASHED)?.name], [undefined, "t0"]);
   });
 
+  test("reads the file at once when it is told to, changed or not", () => {
+    const { file, tokens } = reloading();
+    file.text = textOf({ token: HASHED });
+    tokens.reload();
+    assert.deepEqual([tokens.grantOf(PLAIN), tokens.grantOf(HASHED)?.name], [undefined, "t0"]);
+  });
+
   test("does not begin with a bad file", () => {
     const load = () => parse("{");
     const options = { version: () => "1", load, clock: new ManualClock() };

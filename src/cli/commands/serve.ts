@@ -1,22 +1,28 @@
 /**
  * `serve`: a store as a sidecar, over HTTP.
+ *
+ * Owns: the order of begin and end: address, store, app; signals.
+ * Does not own: what is answered (`src/http`), how long the end may take (`_shutdown.ts`).
  * @module
  */
-import { createApp, type HttpApp } from "../../http/app.ts";
+import type { Store } from "../../engine/types.ts";
+import type { Access } from "../../http/access.ts";
+import { createApp } from "../../http/app.ts";
 import { PrometheusMetrics } from "../../http/metrics.ts";
-import { asTidemarkError, problemResponse } from "../../http/problem.ts";
+import { ReloadingTokens } from "../../http/reloading_tokens.ts";
 import type { HttpServer } from "../../runtime/http_server.ts";
+import { openProcessLogs, type ProcessLogs } from "../../runtime/process_logs.ts";
 import { observeProcess } from "../../runtime/process_metrics.ts";
-import { loggerOf } from "../_log.ts";
-import { optionsOf } from "../settings/settings.ts";
-import { SERVE_KEYS } from "../settings/table.ts";
-import { openNamedStore, TAKE_OVER_OPTION } from "../target/store.ts";
 import { SystemClock } from "../../runtime/system_clock.ts";
-import { accessOf } from "../tokens.ts";
-import { exposureOf, hostnamesOf } from "./_exposure.ts";
 import { StopRequest } from "../_stop_request.ts";
 import type { Command, CommandContext } from "../command.ts";
-import { EXIT_OK } from "../exit_codes.ts";
+import { optionsOf } from "../settings/settings.ts";
+import { SERVE_KEYS } from "../settings/table.ts";
+import { TAKE_OVER_OPTION } from "../target/store.ts";
+import { accessOf } from "../tokens.ts";
+import { ComingApp } from "./_coming_app.ts";
+import { exposureOf, hostnamesOf } from "./_exposure.ts";
+import { shutDown } from "./_shutdown.ts";
 
 /** The command. */
 export const SERVE: Command = {
@@ -31,81 +37,105 @@ export const SERVE: Command = {
   run,
 };
 
-async function run(context: CommandContext): Promise<number> {
-  const { io, options, report, settings } = context;
-  const logger = loggerOf(report);
-  const access = accessOf(settings, { clock: new SystemClock(), logger });
-  const exposure = exposureOf(settings, access, logger);
-  const stop = new StopRequest(io);
-  const metrics = new PrometheusMetrics();
-  const processMetrics = observeProcess(metrics);
-  const app = new ComingApp();
-  try {
-    // The address first: where it is taken, no store is made.
-    const server = await io.serve((request) => app.fetch(request), exposure);
-    try {
-      const create = !settings.get("existing");
-      await using store = await openNamedStore(context, { mode: "own", create, metrics });
-      app.isHere(createApp(store, {
-        bodyBytesMax: settings.get("bodyBytesMax"),
-        takeOver: options.flag("take-over"),
-        isDraining: () => stop.signal !== undefined,
-        requestsMax: settings.get("requestsMax"),
-        streamsMax: settings.get("streamsMax"),
-        bodyIdleMsMax: settings.get("bodyIdleMsMax"),
-        streamIdleMsMax: settings.get("streamIdleMsMax"),
-        access,
-        hostnames: hostnamesOf(settings.get("listen"), access),
-        corsOrigins: settings.get("corsOrigin"),
-        logger,
-        metrics,
-      }));
-      await announce(context, server, store.location);
-      await stop.requested;
-      report.message("Closing: requests under way may finish; a second signal ends at once", {
-        state: "closing",
-        signal: stop.signal,
-      });
-      await server.close(settings.get("shutdownMsMax"));
-    } catch (error) {
-      app.failed(error);
-      await server.close(0);
-      throw error;
-    }
-  } finally {
-    stop.ignore();
-    processMetrics.close();
-  }
-  report.message("Closed: everything acknowledged is durable", { state: "closed" });
-  return EXIT_OK;
+/** What lives as long as the sidecar does. */
+interface Sidecar {
+  readonly access: Access | undefined;
+  readonly logs: ProcessLogs;
+  readonly stop: StopRequest;
+  readonly metrics: PrometheusMetrics;
+  readonly app: ComingApp;
 }
 
-/** Holds requests that come before the store is open. */
-class ComingApp implements HttpApp {
-  readonly #app: Promise<HttpApp>;
-  isHere: (app: HttpApp) => void = () => {};
-  failed: (error: unknown) => void = () => {};
-
-  constructor() {
-    this.#app = new Promise((resolve) => {
-      this.isHere = resolve;
-      this.failed = (error) => {
-        const answer = (): Response => problemResponse(asTidemarkError(error));
-        resolve({ fetch: () => Promise.resolve(answer()) });
-      };
-    });
+async function run(context: CommandContext): Promise<number> {
+  const { io, settings } = context;
+  const logs = openLogs(context);
+  const metrics = new PrometheusMetrics();
+  const processMetrics = observeProcess(metrics);
+  const stop = new StopRequest(io);
+  let access: Access | undefined;
+  const ignoreReload = io.onReloadSignal(() => {
+    if (access instanceof ReloadingTokens) access.reload();
+  });
+  try {
+    access = accessOf(settings, { clock: new SystemClock(), logger: logs.logger("http") });
+    return await serve(context, { access, logs, metrics, stop, app: new ComingApp() });
+  } finally {
+    ignoreReload();
+    stop.ignore();
+    processMetrics.close();
+    logs.close();
   }
+}
 
-  async fetch(request: Request): Promise<Response> {
-    return await (await this.#app).fetch(request);
+/** Serves until a signal comes; answers the exit code. */
+async function serve(context: CommandContext, sidecar: Sidecar): Promise<number> {
+  const { io, settings } = context;
+  const { access, stop, app, logs } = sidecar;
+  // The address first: where it is taken, no store is made.
+  const exposure = exposureOf(settings, access, logs.logger("server"));
+  const server = await io.serve((request) => app.fetch(request), exposure);
+  const logger = logs.logger("serve");
+  const opening = openServedStore(context, sidecar);
+  try {
+    const store = await Promise.race([opening, stop.requested]);
+    if (store !== undefined) await announce(context, server, store);
+    await stop.requested;
+  } catch (error) {
+    app.failed(error);
+    await server.close(0);
+    await opening.then((store) => store.close());
+    throw error;
   }
+  logger.log("info", "Closing: requests under way may finish; a second signal ends at once", {
+    signal: stop.signal,
+  });
+  const msMax = settings.get("shutdownMsMax");
+  return await shutDown({ io, server, store: opening, logger, msMax });
+}
+
+async function openServedStore(context: CommandContext, sidecar: Sidecar): Promise<Store> {
+  const { options, settings } = context;
+  const { access, logs, metrics, stop, app } = sidecar;
+  const store = await context.openStore(settings.get("store"), {
+    ...settings.ofStore(),
+    mode: "own",
+    create: !settings.get("existing"),
+    logger: logs.logger("engine"),
+    metrics,
+  });
+  const { location, id } = store;
+  if (store.isNew) logs.logger("serve").log("info", "New store", { store: location, id });
+  app.isHere(createApp(store, {
+    bodyBytesMax: settings.get("bodyBytesMax"),
+    takeOver: options.flag("take-over"),
+    isDraining: () => stop.signal !== undefined,
+    requestsMax: settings.get("requestsMax"),
+    streamsMax: settings.get("streamsMax"),
+    bodyIdleMsMax: settings.get("bodyIdleMsMax"),
+    streamIdleMsMax: settings.get("streamIdleMsMax"),
+    access,
+    hostnames: hostnamesOf(settings.get("listen"), access),
+    corsOrigins: settings.get("corsOrigin"),
+    logger: logs.logger("http"),
+    metrics,
+  }));
+  return store;
+}
+
+/** Logs as the settings have them; `--json` makes them JSON, too, unless they say otherwise. */
+function openLogs({ io, report, settings }: CommandContext): ProcessLogs {
+  const isUnsaid = settings.originOf("logFormat").kind === "default";
+  return openProcessLogs({
+    format: isUnsaid && report.isJson ? "json" : settings.get("logFormat"),
+    level: settings.get("logLevel"),
+    write: (line) => io.writeError(line),
+  });
 }
 
 async function announce(
   { report }: CommandContext,
-  server: HttpServer,
-  store: string,
+  { url, hostname, port }: HttpServer,
+  { location: store }: Store,
 ): Promise<void> {
-  const { url, hostname, port } = server;
   await report.announce(`Listening on ${url}, store ${store}`, { url, hostname, port, store });
 }

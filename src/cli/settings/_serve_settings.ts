@@ -1,6 +1,8 @@
 /** Settings of the sidecar itself. */
 import { addressReader, type ListenAddress } from "./address.ts";
-import { bytes, count, SWITCH } from "./readers.ts";
+import type { LogLevel } from "../../engine/port/logger.ts";
+import type { LogFormat } from "../../runtime/process_logs.ts";
+import { bytes, choice, count, SWITCH } from "./readers.ts";
 import { type Setting, setting } from "./setting.ts";
 
 const LISTEN_DEFAULT = "127.0.0.1:7460";
@@ -11,6 +13,8 @@ export const SERVE_SETTINGS: {
   readonly existing: Setting<boolean>;
   readonly bodyBytesMax: Setting<number>;
   readonly shutdownMsMax: Setting<number>;
+  readonly logFormat: Setting<LogFormat>;
+  readonly logLevel: Setting<LogLevel>;
 } = {
   listen: setting(
     addressReader(LISTEN_DEFAULT),
@@ -20,8 +24,14 @@ export const SERVE_SETTINGS: {
   existing: setting(SWITCH, "false", "refuse to make a store where there is none"),
   bodyBytesMax: setting(bytes(1), "67108864", "largest request body"),
   shutdownMsMax: setting(
-    count(0, 2 ** 31 - 1, "milliseconds"),
+    count(1, 2 ** 31 - 1, "milliseconds"),
     "10000",
     "milliseconds that a shutdown may take",
+  ),
+  logFormat: setting(choice("text", "json"), "text", "how logs are written: text, json"),
+  logLevel: setting(
+    choice("debug", "info", "warning", "error"),
+    "info",
+    "least serious logs: debug, info, warning, error",
   ),
 };

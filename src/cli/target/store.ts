@@ -20,7 +20,8 @@ export async function openNamedStore(
   given: OpenStoreOptions,
 ): Promise<Store> {
   const { report, settings } = context;
-  const options = { ...settings.ofStore(), logger: loggerOf(report), ...given };
+  const create = given.create && !settings.get("existing");
+  const options = { ...settings.ofStore(), logger: loggerOf(report), ...given, create };
   const store = await context.openStore(settings.get("store"), options);
   if (store.isNew) {
     const { location, id } = store;

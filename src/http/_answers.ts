@@ -9,18 +9,25 @@ const text = v.string();
 const flag = v.boolean();
 const timeMs = about("Milliseconds since 1970", count);
 
-const RETENTION = v.object({
+/** Which checkpoints stay. */
+export const RETENTION = v.object({
   minCount: count,
   maxCount: v.optional(count),
   maxAgeMs: v.optional(count),
 });
 
+const XXH64 = v.pipe(text, v.regex(/^[0-9a-f]{16}$/));
+
+const KEY_GROUP = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(META_KEY_GROUP),
+  v.maxValue(KEY_GROUP_MAX),
+);
+
 const KEY_GROUPS = about(
   "First and last key group, both included",
-  v.strictTuple([
-    v.pipe(v.number(), v.integer(), v.minValue(META_KEY_GROUP), v.maxValue(KEY_GROUP_MAX)),
-    v.pipe(v.number(), v.integer(), v.minValue(META_KEY_GROUP), v.maxValue(KEY_GROUP_MAX)),
-  ]),
+  v.strictTuple([KEY_GROUP, KEY_GROUP]),
 );
 
 const OFFSETS = v.object({
@@ -58,6 +65,7 @@ const CHECKPOINT_ENTRIES = {
   createdAtMs: timeMs,
   epoch: count,
   run: count,
+  idempotencyKey: v.optional(about("Under which key it was asked for", text)),
   isHead: about("Whether the writers go on from it", flag),
   isAbandoned: about("Whether the job does not come from it any more", flag),
   pin: v.optional(about("Why it stays whatever retention says", text)),
@@ -74,7 +82,7 @@ export const STATE = v.object({
   key: text,
   size: about("Bytes of the content", count),
   storedBytes: about("Bytes that the object takes", count),
-  xxh64: about("XXH64 of the content", v.pipe(text, v.regex(/^[0-9a-f]{16}$/))),
+  xxh64: about("XXH64 of the content", XXH64),
 });
 
 /** One checkpoint, with what stands in its manifest. */
@@ -137,15 +145,66 @@ const USAGE_OF_KIND = v.object({ bytes: count, objects: count });
 export const HEALTH = v.object({ status: v.literal("ok") });
 /** `/readyz`, when it is ready. */
 export const READY = v.object({ status: v.literal("ready"), store: uuidText });
+const STATUS_PROBLEM = v.object({
+  code: about("The error's code", text),
+  message: about("What it says, for people", text),
+});
 /** `/readyz`, when it is not. */
 export const NOT_READY = v.object({
   status: v.picklist(["closing", "unavailable"]),
   store: v.optional(uuidText),
-  code: v.optional(about("The error's code", text)),
-  reason: v.optional(about("What is wrong, for people", text)),
+  code: v.optional(about("Code of the first problem", text)),
+  reason: v.optional(
+    about("What the first problem is, for people; with the right read only", text),
+  ),
+  problems: v.optional(v.array(v.object({
+    what: about(
+      "store: it is gone, or can't be written; room: there is none; job: another owner took it",
+      v.picklist(["store", "room", "job"]),
+    ),
+    job: v.optional(about("The job's name; with the right read only", text)),
+    code: text,
+    reason: v.optional(about("For people; with the right read only", text)),
+  }))),
+});
+/** `GET /v1/store`. */
+export const STORE = v.object({
+  store: about("Its uuid", uuidText),
+  location: about("Where it is", text),
+  version: about("Of the sidecar", text),
+  formatVersion: about("Of what is stored", count),
+  uptimeMs: about("Since the sidecar began", count),
+  jobs: about("How many there are", count),
+  openJobs: v.array(v.object({
+    job: text,
+    epoch: count,
+    run: count,
+    isServing: about("Whether it takes changes", flag),
+    problem: v.optional(STATUS_PROBLEM),
+  })),
+  isFull: about("Whether there is no room", flag),
+  problem: v.optional(STATUS_PROBLEM),
+  bytesFree: v.optional(about("That can still be written", count)),
+  bytesTotal: v.optional(about("Of the place that the store is in", count)),
+  bytesUsed: v.optional(about("Of all objects of the store; counted where it is limited", count)),
+  bytesMax: v.optional(about("That the store may take", count)),
 });
 /** `GET /v1/jobs`. */
 export const JOBS = v.object({ jobs: v.array(v.object({ job: text })) });
+/** `DELETE /v1/jobs/{job}`. */
+export const JOB_DELETION = v.object({
+  job: text,
+  checkpoints: about("That it had", count),
+  deletedObjects: count,
+  deletedBytes: count,
+  problems: about("What could not be deleted; deleting it again tries again", v.array(FINDING)),
+});
+/** `GET …/writers`. */
+export const WRITERS = v.object({ writers: v.array(WRITER) });
+/** `POST …/roll`. */
+export const ROLLED = v.object({
+  sequenceNumber: about("Of the change set that is active now", count),
+});
 /** One job. */
 export const JOB = v.object({
   job: text,
@@ -184,10 +243,31 @@ export const APPENDED = v.object({
   nextOffset: about("After the last change", count),
   sequenceNumber: count,
   ack: v.picklist(["durable", "buffered"]),
+  mayBeLost: v.optional(about(
+    "With ack=buffered: the changes are in memory, and may be lost until they are durable",
+    v.literal(true),
+  )),
   verified: v.optional(about(
     "The changes were appended before, and can't be compared any more: they were truncated",
     v.literal(false),
   )),
+});
+/** A change as JSON, both ways. */
+export const CHANGE = v.union([
+  v.strictObject({ keyGroup: v.optional(KEY_GROUP), data: about("Its bytes, as text", text) }),
+  v.strictObject({
+    keyGroup: v.optional(KEY_GROUP),
+    base64: about("Its bytes, where they are no text", v.pipe(text, v.base64())),
+  }),
+]);
+/** A restore as one JSON object. */
+export const RESTORED = v.object({
+  changes: v.array(CHANGE),
+  end: v.object({
+    count: about("How many changes there are", count),
+    hash: about("XXH64 of the changes as a CBOR sequence", XXH64),
+    confirmed: about("How many of them are known to stay", count),
+  }),
 });
 /** `POST …/persist`. */
 export const PERSISTED = v.object({
@@ -285,6 +365,7 @@ export const SALVAGE = v.object({
 /** Schemas that are referred to, by their names in `/openapi.json`. */
 export const DEFINITIONS = {
   Appended: APPENDED,
+  Change: CHANGE,
   Checkpoint: CHECKPOINT,
   CheckpointDetails: CHECKPOINT_DETAILS,
   CheckpointGivenUp: GIVEN_UP,
@@ -293,16 +374,22 @@ export const DEFINITIONS = {
   Explanation: EXPLANATION,
   Finding: FINDING,
   Job: JOB,
+  JobDeletion: JOB_DELETION,
   Jobs: JOBS,
   KeyGroups: KEY_GROUPS,
   Offsets: OFFSETS,
   Persisted: PERSISTED,
   Problem: PROBLEM,
+  Restored: RESTORED,
   Resumed: RESUMED,
   Retention: RETENTION,
+  Rolled: ROLLED,
   Salvage: SALVAGE,
   State: STATE,
+  StatusProblem: STATUS_PROBLEM,
+  Store: STORE,
   Usage: USAGE,
   Verified: VERIFIED,
   Writer: WRITER,
+  Writers: WRITERS,
 } as const;

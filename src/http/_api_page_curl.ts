@@ -19,6 +19,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   verify: { level: "quick" },
   salvage: { dryRun: true },
   pinCheckpoint: { reason: "before the move" },
+  setRetention: { minCount: 2, maxAgeMs: 86_400_000 },
+  beginWriter: { keyGroups: [0, 2147483647] },
 };
 
 /** The body of a media type that is no JSON, as words of curl. */

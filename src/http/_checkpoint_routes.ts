@@ -1,5 +1,5 @@
 /** Checkpoints: make, list, show, delete, give up, pin. */
-import type { CheckpointOptions, Job } from "../engine/types.ts";
+import type { Job } from "../engine/types.ts";
 import { CHECKPOINT, CHECKPOINT_DETAILS, CHECKPOINTS, COLLECTION, GIVEN_UP } from "./_answers.ts";
 import {
   CHECKPOINT_BODY,
@@ -12,7 +12,6 @@ import {
   UUID_PATH,
 } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
-import type { RouteRequest } from "./_route_request.ts";
 import { type Answer, answer } from "./_answer.ts";
 
 /** Routes of checkpoints. */
@@ -40,15 +39,21 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
       "checkpoint-exists",
       "checkpoint-not-found",
       "state-not-found",
+      "too-many-checkpoints",
       "idempotency-conflict",
       "aborted",
     ],
-    handle: (request, { body, headers }) =>
-      checkpoint(request, {
+    async handle(request, { body, headers }) {
+      const job = await request.job();
+      const { signal } = request;
+      const made = await job.checkpoint({
         ...body,
         idempotencyKey: headers["idempotency-key"],
         run: headers["tidemark-run"],
-      }),
+        signal,
+      });
+      return answer(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
+    },
   }),
   route({
     method: "GET",
@@ -89,9 +94,11 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     right: "admin",
     request: { path: UUID_PATH },
     responses: { 200: { description: "What went and what stays", json: COLLECTION } },
-    errors: ["checkpoint-not-found", "checkpoint-in-use"],
-    handle: async (request, { path }) =>
-      answer(await (await request.job()).deleteCheckpoint(path.uuid)),
+    errors: ["checkpoint-not-found", "checkpoint-in-use", "aborted"],
+    async handle(request, { path }) {
+      const job = await request.job();
+      return answer(await job.deleteCheckpoint(path.uuid, { signal: request.signal }));
+    },
   }),
   route({
     method: "POST",
@@ -117,10 +124,10 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     responses: {
       200: { description: "The checkpoint as the list has it", json: CHECKPOINT },
     },
-    errors: ["checkpoint-not-found"],
+    errors: ["checkpoint-not-found", "aborted"],
     async handle(request, { path, body }) {
       const job = await request.job();
-      await job.pin(path.uuid, body.reason);
+      await job.pin(path.uuid, body.reason, { signal: request.signal });
       return await listed(job, path.uuid);
     },
   }),
@@ -135,23 +142,14 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     responses: {
       200: { description: "The checkpoint as the list has it", json: CHECKPOINT },
     },
-    errors: ["checkpoint-not-found"],
+    errors: ["checkpoint-not-found", "aborted"],
     async handle(request, { path }) {
       const job = await request.job();
-      await job.unpin(path.uuid);
+      await job.unpin(path.uuid, { signal: request.signal });
       return await listed(job, path.uuid);
     },
   }),
 ];
-
-async function checkpoint(
-  request: RouteRequest,
-  options: CheckpointOptions,
-): Promise<Answer> {
-  const job = await request.job();
-  const made = await job.checkpoint(options);
-  return answer(made, 201, { location: `/v1/jobs/${job.id}/checkpoints/${made.uuid}` });
-}
 
 async function listCheckpoints(job: Job, unpublished = false): Promise<Answer> {
   const checkpoints = await job.checkpoints();

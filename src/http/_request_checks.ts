@@ -17,16 +17,28 @@ export function check<Schema extends v.GenericSchema>(
   if (result.success) return result.output;
   const fields = result.issues.map((issue) => ({
     field: v.getDotPath(issue) ?? "",
-    reason: reasonOf(issue),
+    reason: reasonOf(issue, schema),
   }));
   const reasons = fields.map(({ field, reason }) => `${field} ${reason}`.trim()).join("; ");
   throw new RequestError(400, `Cannot read the ${what}: ${reasons}`, { fields });
 }
 
-function reasonOf(issue: v.BaseIssue<unknown>): string {
+function reasonOf(issue: v.BaseIssue<unknown>, schema: v.GenericSchema): string {
   if (issue.type === "strict_object" && issue.expected === "never") return "is not known";
-  if (issue.type === "strict_object" && issue.received === "undefined") return "is missing";
+  if (issue.type === "strict_object" && issue.received === "undefined") {
+    const path = issue.path ?? [];
+    return `is missing${path.length === 1 ? meaningOf(schema, String(path[0].key)) : ""}`;
+  }
   return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
+}
+
+/** What is declared of a field, for whoever left it out. */
+function meaningOf(schema: v.GenericSchema, field: string): string {
+  const { entries = {} } = schema as { readonly entries?: v.ObjectEntries };
+  const meaning = Object.hasOwn(entries, field)
+    ? v.getDescription(entries[field] as v.GenericSchema)
+    : undefined;
+  return meaning === undefined ? "" : ` (${meaning})`;
 }
 
 /** The query by name. @throws {RequestError} 400 when a name is there more than once */

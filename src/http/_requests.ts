@@ -72,6 +72,13 @@ const wholeNumber = v.pipe(
   v.minValue(0, "wants a whole number that is not negative"),
 );
 
+const keyGroup = v.pipe(
+  v.number("wants a whole number"),
+  v.integer("wants a whole number"),
+  v.minValue(0, `wants 0 to ${KEY_GROUP_MAX}`),
+  v.maxValue(KEY_GROUP_MAX, `wants 0 to ${KEY_GROUP_MAX}`),
+);
+
 const count = v.pipe(
   v.string(),
   v.metadata({ type: "integer", minimum: 0, maximum: COUNT_MAX }),
@@ -122,8 +129,12 @@ export const CHECKPOINT_STATE_PATH = {
   state: name("state", "The state's name"),
 };
 
-const RETENTION = v.strictObject({
-  minCount: about("So many of the newest stay, whatever their age; at least 1", wholeNumber),
+/** `PUT …/retention`. */
+export const RETENTION_BODY = v.strictObject({
+  minCount: about(
+    "So many of the newest stay, whatever their age",
+    v.pipe(wholeNumber, v.minValue(1, "wants at least 1")),
+  ),
   maxCount: v.optional(about("Not more than so many stay", wholeNumber)),
   maxAgeMs: v.optional(
     about("Beyond minCount, what is older than so many milliseconds goes", wholeNumber),
@@ -133,7 +144,7 @@ const RETENTION = v.strictObject({
 /** `PUT /v1/jobs/{job}`. */
 export const JOB_BODY = v.strictObject({
   fingerprint: v.optional(about("Identifies the shape of the pipeline's state", u64)),
-  retention: v.optional(about("Which checkpoints stay; as a whole", RETENTION)),
+  retention: v.optional(about("Which checkpoints stay; as a whole", RETENTION_BODY)),
 });
 /** `POST …/checkpoints`. */
 export const CHECKPOINT_BODY = v.strictObject({
@@ -200,6 +211,17 @@ export const VERIFY_BODY = v.strictObject({
 export const PERSIST_BODY = v.strictObject({
   from: v.optional(about("Sequence number of the first change set to wait for", wholeNumber)),
 });
+/** `POST …/truncate`. */
+export const TRUNCATE_BODY = v.strictObject({
+  to: about("Change sets below this sequence number are given up", wholeNumber),
+});
+/** `PUT …/writers/{writer}`. */
+export const WRITER_BODY = v.strictObject({
+  keyGroups: v.optional(about(
+    "First and last key group that it takes, both included; metadata (-1) it takes in any case",
+    v.strictTuple([keyGroup, keyGroup]),
+  )),
+});
 /** A body that says nothing. */
 export const EMPTY_BODY = v.strictObject({});
 
@@ -226,14 +248,18 @@ export const APPEND_HEADERS = {
 /** Headers of a checkpoint. */
 export const CHECKPOINT_HEADERS = {
   "idempotency-key": v.optional(about(
-    "Makes the checkpoint once, however often the same request comes: 1 to 128 printable ASCII " +
-      "characters",
-    v.string(),
+    "Makes it once, however often it is asked for: 1 to 128 printable ASCII characters. The same " +
+      "request answers the checkpoint that was made, another one is idempotency-conflict",
+    v.pipe(v.string(), v.metadata({ pattern: "^[!-~](?:[ -~]{0,126}[!-~])?$" })),
   )),
   "tidemark-run": v.optional(about(
     "The run that resume answered: once another has begun, the checkpoint is fenced",
     count,
   )),
+};
+/** Query of a deletion of a whole job. */
+export const DELETE_JOB_QUERY = {
+  confirm: about("The job's name once more, as everything of it goes", v.string()),
 };
 /** Query of a restore. */
 export const RESTORE_QUERY = {

@@ -3,7 +3,7 @@
  * place, and `/openapi.json` is made from it.
  */
 import * as v from "valibot";
-import type { ErrorCode } from "../engine/errors.ts";
+import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
 import { type Answer, writeAnswer } from "./_answer.ts";
 import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
 import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
@@ -117,10 +117,28 @@ export function route<
     ...facts,
     async answer(request) {
       const input = await checks.run(request) as RouteInput<Path, Query, Head, Body>;
-      const answered = await handle(request, input);
-      return answered instanceof Response ? answered : writeAnswer(answered, input.accepted);
+      try {
+        const answered = await handle(request, input);
+        return answered instanceof Response ? answered : writeAnswer(answered, input.accepted);
+      } catch (error) {
+        throw translated(error, request, facts.operationId);
+      }
     },
   };
+}
+
+/** An error of a handler, as one that can be answered. */
+function translated(error: unknown, request: RouteRequest, operationId: string): unknown {
+  if (error instanceof TidemarkError) return error;
+  // What the engine says of an argument: its messages begin so, those of a runtime don't.
+  if (error instanceof RangeError && error.message.startsWith("Cannot ")) {
+    return new RequestError(400, error.message);
+  }
+  if (!request.signal.aborted) return error;
+  return new TidemarkError("aborted", `Cannot finish ${operationId}: the client has gone away`, {
+    outcome: "unknown",
+    cause: error,
+  });
 }
 
 /** What a declaration demands of a request, made ready once. */

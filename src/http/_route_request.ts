@@ -5,6 +5,7 @@ import type { AnswerStreams } from "./_answer_streams.ts";
 import type { BodyWatch } from "./_body_watch.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
 import type { Grant } from "./access.ts";
+import { decompressed } from "./_gzip.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 
 /** What the app gives to its routes. */
@@ -17,6 +18,8 @@ export interface RouteServices {
   readonly answerStreams: AnswerStreams;
   readonly isDraining: () => boolean;
   readonly metrics: PrometheusMetrics | undefined;
+  /** How long the app has been there. */
+  readonly uptimeMs: () => number;
   /** Describes the routes as OpenAPI. */
   readonly document: () => Promise<unknown>;
 }
@@ -88,14 +91,25 @@ export class RouteRequest {
     return job;
   }
 
-  /** The body whole; its memory counts until it is released. */
-  body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
+  /** The body whole, decompressed; its memory counts until it is released. */
+  async body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
     const { bodyBytesMax, bodyBudget, bodyWatch } = this.services;
-    return readBody(this.#context.req.raw, Math.min(bytesMax, bodyBytesMax), bodyBudget, bodyWatch);
+    const plain = decompressed(this.#context.req.raw);
+    try {
+      const most = Math.min(bytesMax, bodyBytesMax);
+      return await readBody(plain.request, most, bodyBudget, bodyWatch);
+    } finally {
+      plain.end();
+    }
   }
 
-  /** The body piece by piece, of any length. */
-  stream(): AsyncGenerator<Uint8Array> {
-    return streamBody(this.#context.req.raw, this.services.bodyWatch);
+  /** The body piece by piece, decompressed, of any length. */
+  async *stream(): AsyncGenerator<Uint8Array> {
+    const plain = decompressed(this.#context.req.raw);
+    try {
+      yield* streamBody(plain.request, this.services.bodyWatch);
+    } finally {
+      plain.end();
+    }
   }
 }

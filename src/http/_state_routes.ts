@@ -1,6 +1,6 @@
 /** State objects: write one ahead of its checkpoint, read one of a checkpoint. */
+import type * as v from "valibot";
 import { TidemarkError } from "../engine/errors.ts";
-import type { At } from "../engine/types.ts";
 import { STATE } from "./_answers.ts";
 import { CHECKPOINT_STATE_PATH, STATE_PATH } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
@@ -27,7 +27,7 @@ export const STATE_ROUTES: readonly Route[] = [
         json: STATE,
       },
     },
-    errors: ["backpressure"],
+    errors: ["backpressure", "aborted"],
     /** The body goes to the store as it comes: only a piece of it is in memory. */
     async handle(request, { path }) {
       const job = await request.job();
@@ -50,18 +50,24 @@ export const STATE_ROUTES: readonly Route[] = [
         headers: { etag: "XXH64 of all of it" },
       },
     },
-    errors: ["checkpoint-not-found", "state-not-found", "snapshot-expired"],
-    handle: (request, { path }) => read(request, path.state, path.uuid),
+    errors: ["checkpoint-not-found", "state-not-found", "snapshot-expired", "aborted"],
+    handle: (request, { path }) => read(request, path),
   }),
 ];
 
+type StatePath = v.InferOutput<v.StrictObjectSchema<typeof CHECKPOINT_STATE_PATH, undefined>>;
+
 /** The first piece is read before the status is sent, so that what is not there is a 404. */
-async function read(request: RouteRequest, name: string, at: At): Promise<Response> {
+async function read(
+  request: RouteRequest,
+  { state: name, uuid: at }: StatePath,
+): Promise<Response> {
   const job = await request.job();
+  const { signal } = request;
   const { uuid, states } = await job.checkpointDetails(at);
   const state = states.find((one) => one.name === name);
   const body = await request.services.answerStreams.open(async () => {
-    const pieces = job.readState(name, { at: uuid })[Symbol.asyncIterator]();
+    const pieces = job.readState(name, { at: uuid, signal })[Symbol.asyncIterator]();
     let first: IteratorResult<Uint8Array> | undefined = await pieces.next();
     const next = (): Promise<IteratorResult<Uint8Array>> => {
       const piece = first === undefined ? pieces.next() : Promise.resolve(first);

@@ -1,6 +1,5 @@
 /** What a job keeps: collect, count, verify, salvage. */
 import type * as v from "valibot";
-import { TidemarkError } from "../engine/errors.ts";
 import { COLLECTION, EXPLANATION, SALVAGE, USAGE, VERIFIED } from "./_answers.ts";
 import { EXPLAIN_BODY, GC_BODY, JOB_PATH, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
@@ -23,8 +22,11 @@ export const UPKEEP_ROUTES: readonly Route[] = [
         json: COLLECTION,
       },
     },
-    errors: [],
-    handle: async (request, { body }) => answer(await (await request.job()).collect(body)),
+    errors: ["aborted"],
+    async handle(request, { body }) {
+      const job = await request.job();
+      return answer(await job.collect({ ...body, signal: request.signal }));
+    },
   }),
   route({
     method: "POST",
@@ -37,9 +39,10 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     responses: {
       200: { description: "What the next collection does with it, and why", json: EXPLANATION },
     },
-    errors: [],
+    errors: ["aborted"],
     async handle(request, { body: { key, ...options } }) {
-      return answer(await (await request.job()).explain(key, options));
+      const job = await request.job();
+      return answer(await job.explain(key, { ...options, signal: request.signal }));
     },
   }),
   route({
@@ -53,8 +56,11 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     responses: {
       200: { description: "Bytes and objects, by kind and by checkpoint", json: USAGE },
     },
-    errors: [],
-    handle: async (request) => answer(await (await request.job()).usage()),
+    errors: ["aborted"],
+    async handle(request) {
+      const job = await request.job();
+      return answer(await job.usage({ signal: request.signal }));
+    },
   }),
   route({
     method: "POST",
@@ -66,11 +72,9 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     request: { path: JOB_PATH, body: { json: VERIFY_BODY } },
     responses: { 200: { description: "What was read, and what is bad", json: VERIFIED } },
     errors: ["aborted"],
-    /** Reads no further when the client has gone away. */
     async handle(request, { body: { level } }) {
       const job = await request.job();
-      const { signal } = request;
-      return await unlessGone(request, "verify", () => job.verify({ level, signal }));
+      return answer(await job.verify({ level, signal: request.signal }));
     },
   }),
   route({
@@ -97,27 +101,5 @@ async function salvage(
   const { signal, store, services: { toTakeOver } } = request;
   const job = request.param("job");
   const takeOver = toTakeOver.isWanted(job);
-  return await unlessGone(
-    request,
-    "salvage",
-    () => store.salvage(job, { ...options, takeOver, signal }),
-  );
-}
-
-/** Tells a client that went away from what went wrong. */
-async function unlessGone(
-  request: RouteRequest,
-  verb: string,
-  action: () => Promise<unknown>,
-): Promise<Answer> {
-  try {
-    return answer(await action());
-  } catch (error) {
-    if (!request.signal.aborted || error instanceof TidemarkError) throw error;
-    const job = request.param("job");
-    throw new TidemarkError("aborted", `Cannot ${verb} job ${job}: the client has gone away`, {
-      details: { job },
-      cause: error,
-    });
-  }
+  return answer(await store.salvage(job, { ...options, takeOver, signal }));
 }

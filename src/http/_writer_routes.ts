@@ -1,34 +1,80 @@
 /** Writers: append, persist, retire, restore. */
+import * as v from "valibot";
 import { TidemarkError } from "../engine/errors.ts";
 import {
   changesFromCborArray,
   changesFromCborSequence,
+  changesFromJson,
   changesFromNdjson,
 } from "../engine/format/change_input.ts";
-import type { EncodedChanges, Job } from "../engine/types.ts";
-import { APPENDED, PERSISTED, WRITER } from "./_answers.ts";
+import type { EncodedChanges, Job, Writer, WriterPosition } from "../engine/types.ts";
+import { APPENDED, CHANGE, PERSISTED, RESTORED, ROLLED, WRITER, WRITERS } from "./_answers.ts";
 import {
   APPEND_HEADERS,
   APPEND_QUERY,
   EMPTY_BODY,
+  JOB_PATH,
   PERSIST_BODY,
   RESTORE_QUERY,
+  TRUNCATE_BODY,
+  WRITER_BODY,
   WRITER_PATH,
 } from "./_requests.ts";
 import { restoreResponse } from "./_restore.ts";
 import { type BodyDeclaration, type Route, route, type RouteInput } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
 import { type Answer, answer } from "./_answer.ts";
-import { CBOR, CBOR_SEQUENCE, NDJSON } from "./media_types.ts";
+import { CBOR, CBOR_SEQUENCE, JSON_TYPE, NDJSON } from "./media_types.ts";
 
 const READERS: Readonly<Record<string, (bytes: Uint8Array) => EncodedChanges>> = {
   [CBOR_SEQUENCE]: changesFromCborSequence,
   [CBOR]: changesFromCborArray,
   [NDJSON]: changesFromNdjson,
+  [JSON_TYPE]: changesFromJson,
 };
 
 /** Routes of writers. */
 export const WRITER_ROUTES: readonly Route[] = [
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/writers",
+    operationId: "listWriters",
+    tag: "writers",
+    summary: "Says how every writer stands",
+    right: "read",
+    request: { path: JOB_PATH },
+    responses: { 200: { description: "The writers, in order of name", json: WRITERS } },
+    errors: [],
+    handle: async (request) => answer({ writers: await (await request.job()).writers() }),
+  }),
+  route({
+    method: "GET",
+    path: "/v1/jobs/:job/writers/:writer",
+    operationId: "showWriter",
+    tag: "writers",
+    summary: "Says how one writer stands",
+    right: "read",
+    request: { path: WRITER_PATH },
+    responses: { 200: { description: "The writer", json: WRITER } },
+    errors: ["writer-not-found"],
+    handle: async (request, { path }) => answer(await positionOf(await request.job(), path.writer)),
+  }),
+  route({
+    method: "PUT",
+    path: "/v1/jobs/:job/writers/:writer",
+    operationId: "beginWriter",
+    tag: "writers",
+    summary: "Begins a writer unless it is there; needed only for a range of key groups",
+    right: "append",
+    request: { path: WRITER_PATH, body: { json: WRITER_BODY } },
+    responses: { 200: { description: "The writer, as it stands", json: WRITER } },
+    errors: [],
+    async handle(request, { path: { writer }, body }) {
+      const job = await request.job();
+      job.writer(writer, body);
+      return answer(await positionOf(job, writer));
+    },
+  }),
   route({
     method: "POST",
     path: "/v1/jobs/:job/writers/:writer/changes",
@@ -44,7 +90,8 @@ export const WRITER_ROUTES: readonly Route[] = [
         content: {
           [CBOR_SEQUENCE]: { description: "A CBOR sequence of [keyGroup, bytes]" },
           [CBOR]: { description: "One CBOR array of [keyGroup, bytes]" },
-          [NDJSON]: { description: "Lines of JSON" },
+          [NDJSON]: { description: "Lines, each a change as JSON" },
+          [JSON_TYPE]: { description: "One JSON array of changes", schema: v.array(CHANGE) },
         },
       },
     },
@@ -56,6 +103,7 @@ export const WRITER_ROUTES: readonly Route[] = [
       "offset-conflict",
       "run-required",
       "backpressure",
+      "aborted",
     ],
     handle: append,
   }),
@@ -73,15 +121,27 @@ export const WRITER_ROUTES: readonly Route[] = [
         content: {
           [NDJSON]: { description: "Lines of JSON; the last is the trailer" },
           [CBOR_SEQUENCE]: { description: "A CBOR sequence; the last item is the trailer, a map" },
+          [JSON_TYPE]: {
+            description: "One object: the changes, then the trailer",
+            schema: RESTORED,
+          },
+          [CBOR]: { description: "One map: the changes, then the trailer" },
         },
       },
     },
-    errors: ["checkpoint-not-found", "writer-not-found", "truncated", "snapshot-expired"],
+    errors: [
+      "checkpoint-not-found",
+      "writer-not-found",
+      "truncated",
+      "snapshot-expired",
+      "aborted",
+    ],
     async handle(request, { path, query, accepted }) {
       const job = await request.job();
       const streams = request.services.answerStreams;
       const wish = { mediaType: accepted, streams };
-      const response = await restoreResponse(job, path.writer, query, wish);
+      const options = { ...query, writers: [path.writer], signal: request.signal };
+      const response = await restoreResponse(job, options, wish);
       // Nobody reads the body of a HEAD: what it holds is let go at once.
       if (request.method === "HEAD") await response.body?.cancel();
       return response;
@@ -96,11 +156,41 @@ export const WRITER_ROUTES: readonly Route[] = [
     right: "append",
     request: { path: WRITER_PATH, body: { json: PERSIST_BODY } },
     responses: { 200: { description: "What is durable now, and where it lies", json: PERSISTED } },
-    errors: ["writer-not-found", "truncated"],
+    errors: ["writer-not-found", "truncated", "aborted"],
     async handle(request, { path, body }) {
-      const job = await request.job();
-      await requireWriter(job, path.writer);
-      return answer(await job.writer(path.writer).persist(body.from));
+      const writer = await writerOf(request, path.writer);
+      return answer(await writer.persist(body.from, { signal: request.signal }));
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/writers/:writer/roll",
+    operationId: "rollWriter",
+    tag: "writers",
+    summary: "Ends the active change set, so that it can be truncated up to here",
+    right: "append",
+    request: { path: WRITER_PATH, body: { json: EMPTY_BODY } },
+    responses: { 200: { description: "The change set that is active now", json: ROLLED } },
+    errors: ["writer-not-found"],
+    async handle(request, { path }) {
+      const writer = await writerOf(request, path.writer);
+      return answer({ sequenceNumber: writer.nextSequenceNumber() });
+    },
+  }),
+  route({
+    method: "POST",
+    path: "/v1/jobs/:job/writers/:writer/truncate",
+    operationId: "truncateWriter",
+    tag: "writers",
+    summary: "Gives up what lies below a change set, with the next checkpoint",
+    right: "append",
+    request: { path: WRITER_PATH, body: { json: TRUNCATE_BODY } },
+    responses: { 200: { description: "The writer, as it stands", json: WRITER } },
+    errors: ["writer-not-found"],
+    async handle(request, { path, body }) {
+      const writer = await writerOf(request, path.writer);
+      writer.truncate(body.to);
+      return answer(await positionOf(await request.job(), path.writer));
     },
   }),
   route({
@@ -116,7 +206,7 @@ export const WRITER_ROUTES: readonly Route[] = [
     async handle(request, { path: { writer } }) {
       const job = await request.job();
       job.retireWriter(writer);
-      return answer((await job.writers()).find((position) => position.writer === writer));
+      return answer(await positionOf(job, writer));
     },
   }),
 ];
@@ -138,20 +228,29 @@ async function append(
     // Read first: what can't be read begins no writer.
     const changes = READERS[type](body.bytes);
     const writer = job.writer(path.writer);
-    const options = { ack: query.ack, run: headers["tidemark-run"] };
-    return answer(await writer.appendAt(headers["tidemark-offset"], changes, options));
+    const { signal } = request;
+    const options = { ack: query.ack, run: headers["tidemark-run"], signal };
+    const result = await writer.appendAt(headers["tidemark-offset"], changes, options);
+    return answer(result.ack === "buffered" ? { ...result, mayBeLost: true } : result);
   } finally {
     body.release();
   }
 }
 
-async function requireWriter(job: Job, writer: string): Promise<void> {
-  const writers = await job.writers();
-  if (writers.some((position) => position.writer === writer)) return;
+async function positionOf(job: Job, writer: string): Promise<WriterPosition> {
+  const position = (await job.writers()).find((one) => one.writer === writer);
+  if (position !== undefined) return position;
   throw new TidemarkError(
     "writer-not-found",
-    `Cannot persist writer ${writer} of job ${job.id}: there is no such writer; ` +
+    `Cannot find writer ${writer} of job ${job.id}: there is no such writer; ` +
       `the first append begins one`,
     { details: { job: job.id, writer } },
   );
+}
+
+/** A writer that is there. */
+async function writerOf(request: RouteRequest, id: string): Promise<Writer> {
+  const job = await request.job();
+  await positionOf(job, id);
+  return job.writer(id);
 }

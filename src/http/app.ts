@@ -133,6 +133,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const { clock = AMBIENT_CLOCK } = options;
   const bodyBytesMax = checkLimit("bodyBytesMax", options.bodyBytesMax ?? 64 * MIB);
   const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
+  const startedMs = performance.now();
   const services: RouteServices = {
     store: engine,
     toTakeOver: new TakeOver(options.takeOver ?? false),
@@ -145,6 +146,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     }),
     isDraining: options.isDraining ?? (() => false),
     metrics: options.metrics,
+    uptimeMs: () => Math.floor(performance.now() - startedMs),
     document,
   };
   const { access, corsOrigins = [], hostnames } = options;

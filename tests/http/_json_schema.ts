@@ -84,6 +84,13 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
     if (format === "uint64") return unless(BigInt(value) < 2n ** 64n, place, "is no u64");
     return [`${place.path}: the format ${format} is not known`];
   },
+  contentEncoding: (_encoding: string, value, place) =>
+    unless(
+      typeof value !== "string" ||
+        /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value),
+      place,
+      "is no base64",
+    ),
   minLength: (least: number, value, place) =>
     unless(typeof value !== "string" || value.length >= least, place, "is too short"),
   maxLength: (most: number, value, place) =>

@@ -55,9 +55,9 @@ describe("createApp", () => {
     withApp(async (app) => {
       const path = await app.ask("GET", "/v2/jobs");
       assert.deepEqual([path.status, path.json.code], [404, "invalid-request"]);
-      const method = await app.ask("DELETE", "/v1/jobs/j");
+      const method = await app.ask("PATCH", "/v1/jobs/j");
       assert.equal(method.status, 405);
-      assert.equal(method.headers.get("allow"), "PUT, GET");
+      assert.equal(method.headers.get("allow"), "PUT, GET, DELETE");
     }));
 
   test("refuses pages of other sites", () =>

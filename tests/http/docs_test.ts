@@ -6,6 +6,7 @@ import { ERROR_KINDS, type ErrorCode, TidemarkError } from "../../src/engine/err
 import { ROUTES } from "../../src/http/_routes.ts";
 import { ERROR_GUIDE } from "../../src/http/error_guide.ts";
 import { STATUS_OF } from "../../src/http/problem.ts";
+import { readDocument } from "./_document.ts";
 
 function readDoc(name: string): Promise<string> {
   return readFile(new URL(`../../docs/${name}`, import.meta.url), "utf8");
@@ -45,4 +46,23 @@ test("docs/HTTP.md lists every route", async () => {
     `\`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\``
   );
   assert.deepEqual(rows.sort(), expected.sort());
+});
+
+/** Every name of a parameter, and of a field of a body, that the document has. */
+function namesOf(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { properties, name } = value as { properties?: object; name?: unknown };
+  const own = typeof name === "string" ? [name] : Object.keys(properties ?? {});
+  return [...own, ...Object.values(value).flatMap(namesOf)];
+}
+
+test("docs/HTTP.md names every parameter and every field", async () => {
+  const text = (await readDoc("HTTP.md")).toLowerCase();
+  const { paths, components: { schemas } } = await readDocument();
+  const names = new Set(namesOf([paths, schemas]));
+  const missing = [...names].filter((name) =>
+    !new RegExp(`(?<![a-z])${name.toLowerCase()}(?![a-z])`).test(text)
+  );
+  assert.ok(names.size > 100);
+  assert.deepEqual(missing, []);
 });

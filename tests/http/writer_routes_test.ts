@@ -66,7 +66,7 @@ describe("POST …/changes", () => {
 
   test("refuses a media type that it does not read, and names those that it does", () =>
     withJob(async (app) => {
-      for (const type of ["text/plain", "application/json", undefined]) {
+      for (const type of ["text/plain", "application/jsonl", undefined]) {
         const answer = await app.ask("POST", CHANGES, { body: TWO.bytes, type });
         assert.equal(answer.status, 415);
         assert.match(answer.json.detail, /application\/cbor-seq/);

@@ -1,5 +1,5 @@
 /**
- * Changes from outside, in four formats, as the encoded changes that the engine keeps.
+ * Changes from outside, in five formats, as the encoded changes that the engine keeps.
  *
  * Owns: what is taken and what is refused, caps, where in the input the trouble is.
  * Does not own: offsets, admission, where the bytes came from.
@@ -11,6 +11,7 @@ import { BREAK, MAJOR } from "./_cbor_head.ts";
 import { ChangeBuilder } from "./_change_builder.ts";
 import { invalidChange } from "./_invalid_change.ts";
 import { headAt, readLenientChange } from "./_lenient_changes.ts";
+import { readJsonArray } from "./_json_array.ts";
 import { readJsonLine } from "./_ndjson.ts";
 import {
   changeTooLarge,
@@ -107,6 +108,18 @@ export function changesFromNdjson(bytes: Uint8Array): EncodedChanges {
     readJsonLine(bytes.subarray(at, end), at, builder);
     at = end + 1;
   }
+  return builder.finish();
+}
+
+/**
+ * Reads one JSON array of `{"keyGroup":n,"data":"text"}` or `{"keyGroup":n,"base64":"…"}`; the key group is 0 where it
+ * is left out.
+ *
+ * @throws {TidemarkError} `invalid-change`, `change-too-large`
+ */
+export function changesFromJson(bytes: Uint8Array): EncodedChanges {
+  const builder = new ChangeBuilder(bytes.length);
+  readJsonArray(bytes, builder);
   return builder.finish();
 }
 

@@ -5,6 +5,7 @@ import { hasCode, type TidemarkError } from "../../../src/engine/errors.ts";
 import {
   changesFromCborArray,
   changesFromCborSequence,
+  changesFromJson,
   changesFromLines,
   changesFromNdjson,
   encodeChanges,
@@ -258,6 +259,41 @@ describe("changesFromNdjson", () => {
       assert.equal(error.details.position, first.length, line);
     }
     refusal(() => changesFromNdjson(Uint8Array.of(0x22, 0xff, 0x22)));
+  });
+});
+
+describe("changesFromJson", () => {
+  test("reads one array of what lines may be, wherever blanks stand", () => {
+    const array =
+      ' [\n{"keyGroup":7,"data":"é],[\\"\\n"} ,{"data":""}\r\n,{"base64":"AP/+","keyGroup":-1}]\t';
+    assert.deepEqual(
+      changesFromJson(text(array)),
+      encodeChanges([
+        { keyGroup: 7, data: text('é],["\n') },
+        { keyGroup: 0, data: text("") },
+        { keyGroup: -1, data: Uint8Array.of(0, 255, 254) },
+      ]),
+    );
+    assert.equal(changesFromJson(text(" [ ] ")).count, 0);
+  });
+
+  test("refuses all else, with the change's place", () => {
+    const bad = ["", "{}", "[", "[,]", "]", '[{"data":"a"}', '[{"data":"a"}}', "[[]]", "[1]", '["'];
+    for (const array of bad) {
+      const error = refusal(() => changesFromJson(text(array)));
+      assert.deepEqual([error.code, error.details.index], ["invalid-change", 0], array);
+    }
+    const later = [
+      '[{"data":"a"},]',
+      '[{"data":"a"}, {"data":1}]',
+      '[{"data":"a"}] x',
+      '[{"data":"a"},',
+    ];
+    for (const array of later) {
+      const error = refusal(() => changesFromJson(text(array)));
+      assert.deepEqual([error.code, error.details.index], ["invalid-change", 1], array);
+      assert.ok(Number(error.details.position) >= 14, array);
+    }
   });
 });
 

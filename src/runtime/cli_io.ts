@@ -102,7 +102,7 @@ export interface CliIo {
 /** The {@link CliIo} of this process. */
 export function createCliIo(): CliIo {
   return {
-    env: process.env,
+    env: readableEnvironment(),
     isErrorTerminal: process.stderr.isTTY === true,
     errorColumns: () => process.stderr.columns ?? 0,
     isInputTerminal: isatty(0),
@@ -133,6 +133,20 @@ function onStopSignal(listener: (signal: StopSignal) => void): () => void {
     process.off("SIGINT", listener);
     process.off("SIGTERM", listener);
   };
+}
+
+/** The environment; what Deno doesn't let the process see counts as unset. */
+function readableEnvironment(): CliIo["env"] {
+  return new Proxy<CliIo["env"]>({}, {
+    get(_target, name) {
+      try {
+        return process.env[String(name)];
+      } catch (error) {
+        if ((error as Error).name === "NotCapable") return undefined;
+        throw error;
+      }
+    },
+  });
 }
 
 function onReloadSignal(listener: () => void): () => void {

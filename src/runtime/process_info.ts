@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import os from "node:os";
 import process from "node:process";
-import type { ProcessInfo } from "../engine/port/process_info.ts";
+import { type ProcessInfo, unseenBootId } from "../engine/port/process_info.ts";
 
 const UNSEEN = new Set([
   "ENOENT",
@@ -73,7 +73,7 @@ export function systemProcessInfo(): ProcessInfo {
   return {
     hostName,
     bootId: readIfSeen(() => fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8")) ??
-      `host ${hostName}`,
+      unseenBootId(hostName),
     processId: process.pid,
     processStart: `${own?.startTicks ?? ""} ${namespace}`,
     user: userName(),

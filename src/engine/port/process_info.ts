@@ -1,3 +1,10 @@
+/** Facts of processes, as the engine sees them. @module */
+
+/** What stands for the boot id where it may not be seen, as on Deno without every permission. */
+export function unseenBootId(hostName: string): string {
+  return `host ${hostName}`;
+}
+
 /** Facts of the running process that stand in `LOCK`, so that another process can tell whether its owner lives. */
 export interface ProcessInfo {
   /** Name of the host, for people. */

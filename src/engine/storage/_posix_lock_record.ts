@@ -4,7 +4,7 @@
  * @module
  */
 import { LOCK_REFRESH_MS } from "../limits.ts";
-import type { ProcessInfo } from "../port/process_info.ts";
+import { type ProcessInfo, unseenBootId } from "../port/process_info.ts";
 
 /** Size of the file, so that a refresh never changes it. */
 const RECORD_BYTES_MIN = 512;
@@ -100,7 +100,7 @@ export function judgeOwner(
     };
   }
   if (record.released) return { isAlive: false };
-  if (record.bootId !== process.bootId) {
+  if (!isSameMachine(record, process)) {
     return {
       isAlive: false,
       warning:
@@ -112,6 +112,14 @@ export function judgeOwner(
   if (isFree !== undefined) return { isAlive: !isFree };
   if (!isRefreshed(record, nowMs)) return { isAlive: false };
   return { isAlive: process.isAlive(record.pid, record.processStart) !== false };
+}
+
+/** By the boot id; where one of them may not see it, by the host's name. */
+function isSameMachine(record: LockRecord, process: ProcessInfo): boolean {
+  if (record.bootId === process.bootId) return true;
+  const isUnseen = record.bootId === unseenBootId(record.host) ||
+    process.bootId === unseenBootId(process.hostName);
+  return isUnseen && record.host === process.hostName;
 }
 
 /** Whether the owner has refreshed the time of a record lately. */

@@ -68,7 +68,11 @@ export async function preparePosixRoot(
 async function makeRoot(ports: PosixPorts, root: string): Promise<ReadonlySet<string>> {
   const missing: string[] = [];
   for (let path = root; path !== "/"; path = parentOf(path)) {
-    if (await ports.fileSystem.stat(path) !== undefined) break;
+    // What may not be looked at is taken to be there: making what is below it tells.
+    const found = await unlessOthers(() =>
+      ports.fileSystem.stat(path).then((stat) => stat ?? "none")
+    );
+    if (found !== "none") break;
     missing.push(path);
   }
   const durable = new Set<string>();
@@ -83,7 +87,12 @@ async function makeAbove(ports: PosixPorts, path: string): Promise<boolean> {
   const parent = await unlessOthers(() => ports.fileSystem.openDirectory(parentOf(path)));
   try {
     await makeUnlessThere(ports, path);
-    if (parent === undefined) return false;
+    if (parent === undefined) {
+      const message = "A folder was made above which nothing may be read, so that its name could " +
+        "not be synced; on ext4 and XFS it is on disk with what is synced in it";
+      ports.logger.log("info", message, { path });
+      return false;
+    }
     return await unlessOthers(() => parent.sync().then(() => true)) === true;
   } catch (error) {
     await takeBackFolder(ports, path);

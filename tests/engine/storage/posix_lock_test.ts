@@ -246,6 +246,21 @@ describe("PosixBackend.lock between machines", () => {
     assert.equal(error.details.host, "container-a");
   });
 
+  test("who may not see the boot id is of the machine that the host name says", async () => {
+    const unseen = { bootId: "host test-host", seesOthers: false };
+    for (const [first, second] of [[unseen, {}], [{}, unseen], [unseen, unseen]]) {
+      for (const locks of KINDS) {
+        const machine = new Machine();
+        await machine.start(locks, first).backend.lock(KEY);
+        await rejectsWith(() => machine.start(locks, second).backend.lock(KEY), "job-busy");
+      }
+    }
+    const machine = new Machine();
+    await machine.start(false, { hostName: "far", bootId: "host far" }).backend.lock(KEY);
+    const lock = await machine.start(false).backend.lock(KEY);
+    assert.match(lock.warnings.join(), /on far.*fencing decides/);
+  });
+
   test("what a power cut left is no obstacle", async () => {
     for (const content of ["", "\0".repeat(512), "{", "null", '{"pid":1}']) {
       const machine = new Machine();

@@ -49,7 +49,7 @@ describe("settings", () => {
 
   test("is as docs/SETTINGS.md lists it", async () => {
     const page = await readFile(new URL("../../docs/SETTINGS.md", import.meta.url), "utf8");
-    const rows = page.split("\n").filter((line) => /^\| `--|^\| none +\| `TIDEMARK/.test(line));
+    const rows = page.split("\n").filter((line) => /^\| (`--.*|none) +\| `TIDEMARK/.test(line));
     const expected = SETTING_KEYS.map((key) => {
       const { sources, fallback, about, reader } = SETTINGS[key] as Setting;
       const code = (source: (typeof sources)[number], text: string): string =>

@@ -13,7 +13,7 @@ export type ListenPlace =
 export interface ConnectionLimits {
   /** Connections at a time. */
   readonly connectionsMax: number;
-  /** Time that a connection has to send the head of its first request. */
+  /** Time that the head of a request may take. */
   readonly headMsMax: number;
   /** Bytes that a head may have. */
   readonly headBytesMax: number;

@@ -29,7 +29,7 @@ export interface ServeHttpOptions {
   tls?: TlsFiles;
   /** Connections at a time, where the runtime can count them (Node). @default 1024 */
   connectionsMax?: number;
-  /** Time for the head of a connection's first request, in ms (Node, Bun). @default 15000 */
+  /** Time for the head of a request, in ms (Node; Bun has some 12 s for the first). @default 15000 */
   headMsMax?: number;
   /** Bytes of a request's head (Node; others have their own). @default 16384 */
   headBytesMax?: number;

@@ -9,8 +9,8 @@ import { temporaryFolder } from "./temporary_folder.ts";
 
 const skip = process.platform === "win32" ? "Windows has no modes" : false;
 
-describe("readSecretFile", { skip }, () => {
-  test("reads a file that only its owner may read", async () => {
+describe("readSecretFile", () => {
+  test("reads a file that only its owner may read", { skip }, async () => {
     await using folder = await temporaryFolder();
     const path = join(folder.path, "secret");
     await writeFile(path, "sécret\n", { mode: 0o600 });
@@ -19,7 +19,7 @@ describe("readSecretFile", { skip }, () => {
     assert.equal(readSecretFile(path, "token file"), "sécret\n");
   });
 
-  test("refuses one that others may use, and says what to do", async () => {
+  test("refuses one that others may use, and says what to do", { skip }, async () => {
     await using folder = await temporaryFolder();
     const path = join(folder.path, "secret");
     await writeFile(path, "secret");
@@ -34,7 +34,7 @@ describe("readSecretFile", { skip }, () => {
     }
   });
 
-  test("refuses what is no file, is not there, or is large", async () => {
+  test("refuses what is no file, is not there, or is large", { skip }, async () => {
     await using folder = await temporaryFolder();
     const path = join(folder.path, "secret");
     const refusal = (reason: RegExp) => (error: TidemarkError) =>

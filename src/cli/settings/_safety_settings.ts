@@ -43,7 +43,7 @@ export const SAFETY_SETTINGS: {
   headMsMax: setting(
     count(1000, 255_000, "milliseconds"),
     "15000",
-    "milliseconds for a request's head, on Node and Bun",
+    "milliseconds for a request's head, on Node",
   ),
   bodyIdleMsMax: setting(
     count(0, 2 ** 31 - 1, "milliseconds"),

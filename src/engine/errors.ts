@@ -100,6 +100,7 @@ export type ErrorCode =
   | "checkpoint-exists"
   | "idempotency-conflict"
   | "job-exists"
+  | "import-unfinished"
   | "plan-changed"
   | "fenced"
   | "backpressure"
@@ -149,6 +150,7 @@ export const ERROR_KINDS: Readonly<Record<ErrorCode, ErrorKind>> = {
   "checkpoint-exists": "conflict",
   "idempotency-conflict": "conflict",
   "job-exists": "conflict",
+  "import-unfinished": "conflict",
   "plan-changed": "conflict",
   "fenced": "fenced",
   "backpressure": "unavailable",

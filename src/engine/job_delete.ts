@@ -7,7 +7,7 @@
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import {
-  deletedGeneration,
+  emptyGeneration,
   isDeleted,
   jobNotFound,
   leftOf,
@@ -87,7 +87,7 @@ async function carryOut(
     let checkpoints = 0;
     await catalog.publish((found = newest) => {
       checkpoints = found.checkpoints.length;
-      return deletedGeneration(found, owner.epoch);
+      return emptyGeneration("deleted", found, owner.epoch);
     });
     const checkOwner = () => owner.check();
     const swept = await sweepDeleted(place, { checkOwner, signal, onProgress });

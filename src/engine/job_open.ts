@@ -10,7 +10,7 @@ import { findWhole } from "./checkpoint/fallback.ts";
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import { checkFingerprint, Checkpointer } from "./checkpoint/checkpointer.ts";
-import { isDeleted, jobNotFound, sweepDeleted } from "./checkpoint/deleted_job.ts";
+import { checkImported, checkThere, isDeleted, sweepDeleted } from "./checkpoint/deleted_job.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { filesOfManifest, joinFiles } from "./checkpoint/restore_source.ts";
 import { withReserve } from "./checkpoint/reserve.ts";
@@ -78,9 +78,8 @@ function checkMayCreate(
   newest: GenerationBody | undefined,
   create: boolean,
 ): void {
-  if ((newest === undefined || isDeleted(newest)) && !create) {
-    throw jobNotFound(place, "create it first");
-  }
+  if (!create) checkThere(place, newest, "create it first");
+  checkImported(place, newest);
 }
 
 async function takeJob(

@@ -21,7 +21,7 @@ import {
   sourceOfCheckpoint,
   sourceOfTail,
 } from "./checkpoint/restore_source.ts";
-import { isDeleted, jobNotFound } from "./checkpoint/deleted_job.ts";
+import { checkThere, isFree } from "./checkpoint/deleted_job.ts";
 import { unlessAborted } from "./checkpoint/or_aborted.ts";
 import { readStateOf } from "./checkpoint/state_read.ts";
 import { findWhole } from "./checkpoint/fallback.ts";
@@ -30,7 +30,7 @@ import { verifyJob } from "./checkpoint/verify.ts";
 import { Lease, snapshotExpired } from "./checkpoint/lease.ts";
 import { hasCode } from "./errors.ts";
 import type { Ports } from "./port/ports.ts";
-import type { GenerationBody } from "./format/generation.ts";
+import type { CatalogEntry, GenerationBody } from "./format/generation.ts";
 import type {
   At,
   ChangelogReader,
@@ -47,8 +47,29 @@ import type {
   WriterPosition,
 } from "./types.ts";
 
-interface TailOnDisk {
+/** A job as it is, kept until it is released. */
+export interface JobSnapshot {
+  readonly generation: GenerationBody;
+  /** Checkpoints that are wanted. */
+  readonly entries: readonly CatalogEntry[];
+  /** What was appended after `head`. @default it is not wanted */
+  readonly tail?: TailOnDisk;
+  /** Throws when what is read may be gone. */
+  check(): void;
+  /** Gives the error that tells best what an error means. */
+  explain(error: unknown): Promise<unknown>;
+  /** Called once, when the reading has ended. */
+  release(): Promise<void>;
+}
+
+/** The tail, as it was found on disk. */
+export interface TailOnDisk {
+  /** The generation that it goes on from. */
+  readonly generation: GenerationBody;
+  /** All that it needs, the files of `head` included. */
   readonly files: readonly NeededFile[];
+  /** Files that hold what was appended after `head`. */
+  readonly own: readonly NeededFile[];
   readonly writers: ReadonlyMap<string, WriterEnd>;
   /** Per writer, the offset below which every change is proven to be on disk, so that every owner keeps it. */
   readonly confirmed: ReadonlyMap<string, number>;
@@ -130,6 +151,27 @@ export class StoredJobReader implements JobReader {
     }
   }
 
+  /** Keeps a checkpoint, or all of the job (`tail`), until it was read. */
+  async snapshot(at: At, signal: AbortSignal | undefined): Promise<JobSnapshot> {
+    const { lease, generation } = await this.#lease(at);
+    const held = {
+      check: () => lease?.check(),
+      release: async () => await lease?.close(),
+    };
+    const explain = (error: unknown): Promise<unknown> => this.#explain(error, generation);
+    try {
+      if (at !== "tail") {
+        return { ...held, explain, generation, entries: [findCheckpoint(generation, at)] };
+      }
+      const tail = await this.#readTail(signal);
+      const { checkpoints: entries } = tail.generation;
+      return { ...held, explain, generation: tail.generation, entries, tail };
+    } catch (error) {
+      await lease?.close();
+      throw await explain(error);
+    }
+  }
+
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     const { lease, generation } = await this.#lease("tail");
     try {
@@ -149,9 +191,7 @@ export class StoredJobReader implements JobReader {
   }
 
   async #newest(): Promise<GenerationBody> {
-    const generation = await readNewestGeneration(this.#place);
-    if (generation !== undefined && !isDeleted(generation)) return generation;
-    throw jobNotFound(this.#place);
+    return checkThere(this.#place, await readNewestGeneration(this.#place));
   }
 
   /** The newest checkpoint of the line that is whole. */
@@ -205,10 +245,8 @@ export class StoredJobReader implements JobReader {
   async #explain(error: unknown, { checkpoints }: GenerationBody): Promise<unknown> {
     if (!hasCode(error, "changes-lost") && !hasCode(error, "object-not-found")) return error;
     const now = await readNewestGeneration(this.#place);
-    if (now === undefined || isDeleted(now)) return snapshotExpired(this.id, error);
-    const isGone = checkpoints.some((old) =>
-      !now.checkpoints.some(({ uuid }) => uuid === old.uuid)
-    );
+    const isGone = now === undefined || isFree(now) ||
+      checkpoints.some((old) => !now.checkpoints.some(({ uuid }) => uuid === old.uuid));
     return isGone ? snapshotExpired(this.id, error) : error;
   }
 
@@ -236,7 +274,9 @@ export class StoredJobReader implements JobReader {
     const { files, writers, unproven, proven: confirmed } = await scanTail(options);
     const last = unproven.map(({ file, end, indexHash }) => ({ ...file, length: end, indexHash }));
     return {
+      generation,
       files: joinFiles(head === undefined ? [] : filesOfManifest(head), files, last),
+      own: joinFiles(files, last),
       writers,
       confirmed,
     };

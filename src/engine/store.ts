@@ -4,13 +4,15 @@
  * @module
  */
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
-import { isDeleted } from "./checkpoint/deleted_job.ts";
+import { isFree } from "./checkpoint/deleted_job.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
 import { type ErrorCode, TidemarkError } from "./errors.ts";
 import type { MarkerBody } from "./format/marker.ts";
 import { OwnedJob } from "./job.ts";
 import { deleteJob } from "./job_delete.ts";
+import { exportJob } from "./job_export.ts";
+import { importJob, jobExists } from "./job_import.ts";
 import { openJob } from "./job_open.ts";
 import { readJobStanding } from "./job_standing.ts";
 import { StoredJobReader } from "./job_reader.ts";
@@ -25,8 +27,11 @@ import { StoreRoom } from "./storage/store_room.ts";
 import { createMarker, findMarker, readMarker, storeNotFound } from "./store_marker.ts";
 import type {
   DeleteJobOptions,
+  ExportJobOptions,
+  ImportJobOptions,
   Job,
   JobDeletion,
+  JobImport,
   JobOptions,
   JobReader,
   JobStanding,
@@ -172,16 +177,16 @@ export class OpenStore implements Store {
       if (JOB_FOLDERS.has(folder)) found.add(job);
     }
     const there: string[] = [];
-    for (const job of [...found].sort()) if (!await this.#isDeleted(job)) there.push(job);
+    for (const job of [...found].sort()) if (!await this.#isFree(job)) there.push(job);
     return there;
   }
 
   /** One that is open here is there, and so is one whose catalog can't be read. */
-  async #isDeleted(id: string): Promise<boolean> {
+  async #isFree(id: string): Promise<boolean> {
     if (this.#jobs.has(id)) return false;
     try {
       const newest = await readNewestGeneration(this.#place(id));
-      return newest !== undefined && isDeleted(newest);
+      return newest !== undefined && isFree(newest);
     } catch (error) {
       if (error instanceof TidemarkError && UNREADABLE.has(error.code)) return false;
       throw error;
@@ -248,7 +253,7 @@ export class OpenStore implements Store {
     );
     if (accept === undefined || dryRun) return await act();
     this.#checkMayOwn(id);
-    return await this.#hold(id, "salvage", () => this.#letGo(id).then(act));
+    return await this.#hold(id, "salvage", () => this.#letGo(id, "salvage").then(act));
   }
 
   async deleteJob(id: string, options: DeleteJobOptions = {}): Promise<JobDeletion> {
@@ -278,10 +283,31 @@ export class OpenStore implements Store {
     await local.close();
   }
 
+  async *exportJob(id: string, options: ExportJobOptions = {}): AsyncGenerator<Uint8Array, void> {
+    this.#checkOpen();
+    const place = this.#place(id);
+    const reader = new StoredJobReader(place, this.#ports);
+    yield* exportJob({ ...options, place, clock: this.#ports.clock, reader });
+  }
+
+  async importJob(
+    id: string,
+    bytes: AsyncIterable<Uint8Array>,
+    options: ImportJobOptions = {},
+  ): Promise<JobImport> {
+    this.#checkOpen();
+    this.#checkMayOwn(id);
+    const place = this.#place(id);
+    return await this.#hold(id, "import", async () => {
+      await this.#letGo(id, "import");
+      return await importJob({ ...options, place, ports: this.#ports, bytes });
+    });
+  }
+
   /** Does something with a job that nobody opens meanwhile. */
   async #hold<Result>(
     id: string,
-    what: "salvage" | "delete",
+    what: HeldFor,
     action: () => Promise<Result>,
   ): Promise<Result> {
     if (this.#held.has(id)) throw busyHere(id, what);
@@ -291,10 +317,10 @@ export class OpenStore implements Store {
   }
 
   /** One that runs is well; one that could not be opened, or has ended, is nobody's. */
-  async #letGo(id: string): Promise<void> {
+  async #letGo(id: string, what: HeldFor): Promise<void> {
     const open = await this.#jobs.get(id)?.catch(() => undefined);
     if (open === undefined) return;
-    if (open.isRunning) throw busyHere(id, "salvage");
+    if (open.isRunning) throw what === "import" ? jobExists(this.#place(id)) : busyHere(id, what);
     await open.close().catch((error) =>
       this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
     );
@@ -415,10 +441,13 @@ async function openLocal(
   return isUsable ? disk : undefined;
 }
 
-function busyHere(id: string, what: "salvage" | "delete"): TidemarkError {
+/** What a job is held for. */
+type HeldFor = "salvage" | "delete" | "import";
+
+function busyHere(id: string, what: HeldFor): TidemarkError {
   return new TidemarkError(
     "job-busy",
-    `Cannot ${what} job ${id}: this process has it open, or salvages or deletes it already; close it first`,
+    `Cannot ${what} job ${id}: this process has it open, or salvages, deletes or imports it already; close it first`,
     { details: { job: id } },
   );
 }

@@ -2,6 +2,7 @@
  * The engine's public shapes: what `mod.ts`, the HTTP app and the CLI speak of.
  * @module
  */
+export type { ExportJobOptions, ImportJobOptions, JobImport } from "./types/archive.ts";
 export type { Change, EncodedChanges, KeyGroupRange } from "./types/change.ts";
 export type { At } from "./types/at.ts";
 export type {

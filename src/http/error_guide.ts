@@ -153,6 +153,10 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
     title: "There is such a job already",
     nextStep: "Import under another name, or delete the job first",
   },
+  "import-unfinished": {
+    title: "The job is being imported, or an import of it was stopped",
+    nextStep: "Wait for the import, or import the job again, or delete it",
+  },
   "fenced": {
     title: "A newer owner or a newer run took over",
     nextStep:

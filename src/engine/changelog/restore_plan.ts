@@ -117,7 +117,7 @@ export function checkHeader(
   header: ChangeFileHeader,
   wanted: RestoreSource,
 ): void {
-  const { store, job } = wanted;
+  const { store, job } = file.origin ?? wanted;
   const named = { ...file.name, store, job };
   for (const what of ["store", "job", "log", "epoch", "number", "uuid"] as const) {
     if (header[what] === named[what]) continue;

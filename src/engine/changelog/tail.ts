@@ -11,6 +11,14 @@ import type { SetRange } from "../upload/change_file_log.ts";
 export interface FileId {
   readonly key: string;
   readonly name: ChangeFileName;
+  /** Whose it is by its header, when it was imported. @default this job's */
+  readonly origin?: FileOrigin;
+}
+
+/** The store and the job that wrote a file. */
+export interface FileOrigin {
+  readonly store: string;
+  readonly job: string;
 }
 
 /** A file and the length up to which it is needed. */

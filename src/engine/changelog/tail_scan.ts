@@ -22,7 +22,7 @@ import { KnownEnds } from "./known_ends.ts";
 import { SetPlaces } from "./set_places.ts";
 import { Successors } from "./successors.ts";
 import { TailSets } from "./_tail_sets.ts";
-import type { FileId, PlacedSet, Tail, WriterEnd } from "./tail.ts";
+import type { FileId, FileOrigin, PlacedSet, Tail, WriterEnd } from "./tail.ts";
 
 /** What a scan starts from. */
 export interface TailScanOptions {
@@ -147,7 +147,9 @@ class TailScan {
     }
   }
 
-  async #scanAdopted({ key, length }: AdoptedBody["files"][number]): Promise<void> {
+  async #scanAdopted(
+    { key, length, store, job }: AdoptedBody["files"][number],
+  ): Promise<void> {
     const { backend, keys, signal } = this.#options;
     const name = keys.parseChangeFile(key);
     if (name === undefined) {
@@ -164,15 +166,17 @@ class TailScan {
     if (size < length) this.#lose(missing(key, `the tail needs ${length} bytes`, { size, length }));
     const source = new ChangeFileSource(backend, key, Math.min(size, length), signal);
     const scan = new ChangeFileScan(source, { to: length });
+    const origin = store === undefined || job === undefined ? undefined : { store, job };
+    const file: FileId = origin === undefined ? { key, name } : { key, name, origin };
     let batches = 0;
     for await (const batch of scan.batches()) {
-      if (batches++ === 0 && !this.#isOurs({ key, name }, scan)) return;
-      this.#add({ key, name }, batch, false);
+      if (batches++ === 0 && !this.#isOurs(file, scan)) return;
+      this.#add(file, batch, false);
     }
-    if (batches === 0 && !this.#isOurs({ key, name }, scan)) return;
+    if (batches === 0 && !this.#isOurs(file, scan)) return;
     if (scan.end.kind !== "torn") return;
     this.#lose(lost(key, scan.end, "it was taken over by a recovery"));
-    await this.#seeBehind({ key, name }, source, { from: scan.end.at, batches });
+    await this.#seeBehind(file, source, { from: scan.end.at, batches });
   }
 
   /** Scans one epoch's files, the newest first, since a header says how far the files before it count. */
@@ -210,7 +214,7 @@ class TailScan {
     let batches = 0;
     let last: Batch | undefined;
     for await (const batch of scan.batches()) {
-      if (batches++ === 0 && !isOf(file.name, scan, this.#options)) {
+      if (batches++ === 0 && !isOf(id, scan, this.#options)) {
         return { scan, source, batches };
       }
       if (last !== undefined) this.#add(id, last, false);
@@ -282,11 +286,11 @@ class TailScan {
   }
 
   /** Whether a file is the one that its name says; one without a header is not told from it. */
-  #isOurs({ key, name }: FileId, scan: ChangeFileScan): boolean {
-    const other = isOf(name, scan, this.#options) ? undefined : scan.header;
+  #isOurs(file: FileId, scan: ChangeFileScan): boolean {
+    const other = isOf(file, scan, this.#options) ? undefined : scan.header;
     if (other === undefined) return true;
-    const { store, keys } = this.#options;
-    const wanted = { ...name, store, job: keys.job };
+    const { key } = file;
+    const wanted = headerOf(file, this.#options);
     const what = WHOSE.find((one) => other[one] !== wanted[one])!;
     this.#lose(
       new TidemarkError(
@@ -445,13 +449,17 @@ function startOf(
 const WHOSE = ["store", "job", "log", "epoch", "number", "uuid"] as const;
 
 /** Whether a file's header, if it has one, says what its name and its place say. */
-function isOf(
-  name: ChangeFileName,
-  { header }: ChangeFileScan,
-  { store, keys }: TailScanOptions,
-): boolean {
-  const wanted = { ...name, store, job: keys.job };
+function isOf(file: FileId, { header }: ChangeFileScan, options: TailScanOptions): boolean {
+  const wanted = headerOf(file, options);
   return header === undefined || WHOSE.every((what) => header[what] === wanted[what]);
+}
+
+/** What a file's header must say. */
+function headerOf(
+  { name, origin }: FileId,
+  { store, keys }: TailScanOptions,
+): ChangeFileName & FileOrigin {
+  return { ...name, ...(origin ?? { store, job: keys.job }) };
 }
 
 function missing(

@@ -132,7 +132,8 @@ export async function readHead(
   return entry === undefined ? undefined : await readManifest(place, entry.manifest);
 }
 
-async function readReferenced(
+/** Reads an object that must be what a generation says of it. @throws {TidemarkError} `corrupt`, `changes-lost` */
+export async function readReferenced(
   { backend }: JobPlace,
   { key, size, xxh64 }: ObjectReference,
 ): Promise<Uint8Array> {

@@ -28,7 +28,8 @@ import { type CheckpointNotes, checkU64, takeCheckpointOptions } from "./_checkp
 import type { Catalog, GenerationContent } from "./catalog.ts";
 import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
-import { isDeleted, jobNotFound } from "./deleted_job.ts";
+import { checkImported, isDeleted, jobNotFound } from "./deleted_job.ts";
+import { fenced } from "./owner_key.ts";
 import { withReserve } from "./reserve.ts";
 import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
 import { withoutGoing } from "./retire.ts";
@@ -111,6 +112,7 @@ export class Checkpointer {
     const found = this.#catalog.newest;
     return await this.#catalog.publish((newest) => {
       if (newest === undefined) return firstGeneration(epoch, 1, fingerprint ?? 0n);
+      checkImported(this.#place, newest);
       if (isDeleted(newest)) {
         if (newest === found) return firstGeneration(epoch, newest.run + 1, fingerprint ?? 0n);
         throw jobNotFound(this.#place, "it was deleted meanwhile; open it again to make a new one");
@@ -152,6 +154,26 @@ export class Checkpointer {
         `Cannot salvage job ${this.#place.keys.job}: generation ${newest?.number} was published meanwhile; look at the plan again`,
         { details: { job: this.#place.keys.job, generation: newest?.number } },
       );
+    });
+  }
+
+  /**
+   * Publishes what was imported.
+   *
+   * @throws {TidemarkError} `fenced`: something else was published meanwhile.
+   */
+  async publishImported(
+    content: Omit<GenerationContent, "reason" | "tailFrom" | "adopted" | "doomed">,
+    writers: ReadonlyMap<string, WriterEnd>,
+    files: readonly NeededFile[],
+  ): Promise<GenerationBody> {
+    const { epoch } = content;
+    const base = this.#catalog.newest;
+    const adopted = await this.#writeAdopted(epoch, files, writers);
+    const tailFrom = { epoch, number: 0 };
+    return await this.#catalog.publish((newest) => {
+      if (newest === base) return { ...content, reason: "import", tailFrom, adopted, doomed: [] };
+      throw fenced(this.#place.keys.job, epoch);
     });
   }
 
@@ -374,8 +396,8 @@ export class Checkpointer {
       ...facts,
       tailFrom: position.tailFrom,
       engineVersion: VERSION,
-      files: files.map(({ key, name, length, indexHash }) => (
-        { key, store, job: keys.job, ...name, length, indexHash: formatHash(indexHash) }
+      files: files.map(({ key, name, length, indexHash, origin = { store, job: keys.job } }) => (
+        { key, ...origin, ...name, length, indexHash: formatHash(indexHash) }
       )),
       writers: position.writers.map(endToManifest),
       states: [...states],
@@ -397,8 +419,8 @@ export class Checkpointer {
         store,
         job: keys.job,
         number: epoch,
-        files: files.map(({ key, length, indexHash }) => (
-          { key, length, indexHash: formatHash(indexHash) }
+        files: files.map(({ key, length, indexHash, origin }) => (
+          { key, length, indexHash: formatHash(indexHash), ...origin }
         )),
         writers: [...writers.values()].map(toStored),
       };

@@ -1,7 +1,7 @@
 /**
- * What a deleted job leaves: a last generation that says so, and its owner keys; a new job of that name counts on from
- * there (DESIGN, protocol *Open and fence*).
- * Owns: that generation, removing what is left beside it. Does not own: who may delete, when.
+ * What stands for a job that is not there: a generation that says that it was deleted, or is being imported. A new job of
+ * that name counts on from there (DESIGN, protocol *Open and fence*).
+ * Owns: that generation, removing what lies beside it. Does not own: who may delete or import, when.
  * @module
  */
 import { TidemarkError } from "../errors.ts";
@@ -17,6 +17,40 @@ export function isDeleted({ reason }: Pick<GenerationBody, "reason">): boolean {
   return reason === "deleted";
 }
 
+/** Whether a job is being imported, or an import of it was stopped: what is there of it is nobody's. */
+export function isImporting({ reason }: Pick<GenerationBody, "reason">): boolean {
+  return reason === "importing";
+}
+
+/** Whether a job's name is free. */
+export function isFree(newest: GenerationBody | undefined): boolean {
+  return newest === undefined || isDeleted(newest) || isImporting(newest);
+}
+
+/** Refuses a job that is not there. @throws {TidemarkError} `job-not-found`, `import-unfinished` */
+export function checkThere<Generation extends GenerationBody>(
+  place: JobPlace,
+  newest: Generation | undefined,
+  nextStep?: string,
+): Generation {
+  if (newest === undefined || isDeleted(newest)) throw jobNotFound(place, nextStep);
+  checkImported(place, newest);
+  return newest;
+}
+
+/** @throws {TidemarkError} `import-unfinished` */
+export function checkImported(
+  { keys: { job } }: JobPlace,
+  newest: GenerationBody | undefined,
+): void {
+  if (newest === undefined || !isImporting(newest)) return;
+  throw new TidemarkError(
+    "import-unfinished",
+    `Cannot use job ${job}: it is being imported, or an import of it was stopped; wait, import it again, or delete it`,
+    { details: { job } },
+  );
+}
+
 /** The error of a job that is not there. */
 export function jobNotFound(
   { backend, keys: { job } }: JobPlace,
@@ -26,13 +60,14 @@ export function jobNotFound(
   return new TidemarkError("job-not-found", message, { details: { job } });
 }
 
-/** What a generation says that ends a job: it names nothing, so that everything may go. */
-export function deletedGeneration(
-  { run, fingerprint }: GenerationBody,
+/** What a generation says while a job is not there: it names nothing, so that everything beside it may go. */
+export function emptyGeneration(
+  reason: "deleted" | "importing",
+  { run, fingerprint }: Pick<GenerationBody, "run" | "fingerprint">,
   epoch: number,
 ): GenerationContent {
   return {
-    reason: "deleted",
+    reason,
     epoch,
     run,
     fingerprint,
@@ -57,8 +92,8 @@ export interface SweepOptions {
 export type SweptJob = Pick<JobDeletion, "deletedObjects" | "deletedBytes" | "problems">;
 
 /**
- * Removes what is left of a deleted job. Called by an owner, while the newest generation says that it is deleted; it
- * may be stopped anywhere, and begun again by the next owner.
+ * Removes what is left of a job that is not there. Called by an owner, while the newest generation says so; it may be
+ * stopped anywhere, and begun again by the next owner.
  */
 export async function sweepDeleted(
   place: JobPlace,

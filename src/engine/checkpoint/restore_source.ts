@@ -4,7 +4,7 @@
  */
 import type { RestoreSource } from "../changelog/restore_plan.ts";
 import { endOfManifest } from "../changelog/writer_end.ts";
-import type { NeededFile, WriterEnd } from "../changelog/tail.ts";
+import type { FileOrigin, NeededFile, WriterEnd } from "../changelog/tail.ts";
 import { parseHash } from "../format/hash_text.ts";
 import type { ManifestBody } from "../format/manifest.ts";
 import type { JobPlace } from "./catalog_read.ts";
@@ -49,9 +49,18 @@ export function writersOfManifest(manifest: ManifestBody): Map<string, WriterEnd
 
 /** The files that a checkpoint needs. */
 export function filesOfManifest(manifest: ManifestBody): NeededFile[] {
-  return manifest.files.map(({ key, log, epoch, number, uuid, length, indexHash }) => (
-    { key, name: { log, epoch, number, uuid }, length, indexHash: parseHash(indexHash) }
-  ));
+  return manifest.files.map(({ key, log, epoch, number, uuid, length, indexHash, ...file }) => ({
+    key,
+    name: { log, epoch, number, uuid },
+    length,
+    indexHash: parseHash(indexHash),
+    ...originOf(file, manifest),
+  }));
+}
+
+/** Where a file comes from, unless it is the job's own. */
+function originOf({ store, job }: FileOrigin, home: FileOrigin): { origin?: FileOrigin } {
+  return store === home.store && job === home.job ? {} : { origin: { store, job } };
 }
 
 /** Every file of several lists once, up to the greatest length. */

@@ -13,7 +13,7 @@ import { formatHash } from "../format/hash_text.ts";
 import { CHECKPOINTS_MAX } from "../limits.ts";
 import type { LostChanges, LostCheckpoint, Problem, SalvageReport } from "../types.ts";
 import type { JobPlace } from "./catalog_read.ts";
-import { isDeleted, jobNotFound } from "./deleted_job.ts";
+import { checkThere as checkJob, jobNotFound } from "./deleted_job.ts";
 import {
   chooseHead,
   chooseTail,
@@ -129,11 +129,10 @@ async function scanNames(options: TailScanOptions): Promise<Tail> {
   return { ...older, known: furthest(tail.known, older.known) };
 }
 
-/** @throws {TidemarkError} `job-not-found`: there is nothing of the job but what an open leaves that died, or it was deleted. */
+/** @throws {TidemarkError} `job-not-found`: there is nothing of the job but what an open leaves that died, or it was deleted; `import-unfinished`. */
 function checkThere(place: JobPlace, evidence: Evidence): void {
-  const isGone = evidence.state === "whole" && isDeleted(evidence.base!);
-  if (!isGone && (evidence.state !== "missing" || evidence.objects > 0)) return;
-  throw jobNotFound(place);
+  if (evidence.state === "whole") checkJob(place, evidence.base);
+  if (evidence.state === "missing" && evidence.objects === 0) throw jobNotFound(place);
 }
 
 /** Reads everything that the checkpoints need, the newest first, each file once as far as it is whole. */

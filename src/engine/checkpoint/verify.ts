@@ -28,7 +28,7 @@ interface TailNeeds {
  */
 export async function verifyJob(
   place: JobPlace,
-  generation: GenerationBody,
+  generation: Pick<GenerationBody, "checkpoints">,
   findTail: () => TailNeeds | Promise<TailNeeds>,
   { level = "full", signal, onProgress }: VerifyOptions = {},
 ): Promise<VerifyReport> {
@@ -147,7 +147,8 @@ async function verifyPresence(place: JobPlace, { key, length }: NeededFile): Pro
   }
 }
 
-async function verifyContent(
+/** Checks every byte of a change file, as far as it is needed. @throws {TidemarkError} `corrupt` */
+export async function verifyContent(
   place: JobPlace,
   { key, length }: NeededFile,
   counts: { bytes: number; changes: number },

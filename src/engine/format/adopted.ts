@@ -4,15 +4,20 @@ import { decodeJobFact, type FactHome } from "./_job_fact.ts";
 import { count, hash, keyGroups, uuid } from "./_schema.ts";
 import { encodeFact } from "./fact.ts";
 
-const FILE = v.strictObject({
+/** A file that was adopted. */
+export const ADOPTED_FILE = v.strictObject({
   key: v.string(),
   /** Length up to which the file was adopted: the end of a whole batch. */
   length: count,
   /** Checksum of the batch index that ends there. */
   indexHash: hash,
+  /** As in the file's own header, where it was imported. @default this store, and this job */
+  store: v.optional(uuid),
+  job: v.optional(v.string()),
 });
 
-const WRITER = v.strictObject({
+/** Where the adopted part of a writer ends. */
+export const ADOPTED_WRITER = v.strictObject({
   writer: v.string(),
   keyGroups,
   /** The adopted part ends before this sequence number. */
@@ -27,8 +32,8 @@ const SCHEMA = v.strictObject({
   job: v.string(),
   /** The epoch that adopted. */
   number: count,
-  files: v.array(FILE),
-  writers: v.array(WRITER),
+  files: v.array(ADOPTED_FILE),
+  writers: v.array(ADOPTED_WRITER),
 });
 
 /** What a recovery took over. */

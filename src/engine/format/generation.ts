@@ -9,7 +9,8 @@ import { encodeFact } from "./fact.ts";
 
 const OBJECT = v.strictObject({ key: v.string(), size: count, xxh64: hash });
 
-const ENTRY = v.strictObject({
+/** A published checkpoint. */
+export const CATALOG_ENTRY = v.strictObject({
   ...CHECKPOINT_FACTS,
   /** Bytes of the objects that the checkpoint needs. */
   size: count,
@@ -20,7 +21,8 @@ const ENTRY = v.strictObject({
   quarantinedAtMs: v.nullable(count),
 });
 
-const RETENTION = v.strictObject({
+/** How long checkpoints stay. */
+export const RETENTION = v.strictObject({
   minCount: v.pipe(count, v.minValue(1)),
   maxCount: v.optional(v.pipe(count, v.minValue(1))),
   maxAgeMs: v.optional(count),
@@ -44,6 +46,8 @@ const SCHEMA = v.strictObject({
     "pin",
     "salvage",
     "deleted",
+    "importing",
+    "import",
   ]),
   createdAtMs: count,
   epoch: count,
@@ -58,13 +62,13 @@ const SCHEMA = v.strictObject({
   /** Keys at or after `tailFrom` that are being deleted; recovery never adopts them. */
   doomed: v.array(v.string()),
   /** Published checkpoints, oldest first. */
-  checkpoints: v.pipe(v.array(ENTRY), v.maxLength(CHECKPOINTS_MAX)),
+  checkpoints: v.pipe(v.array(CATALOG_ENTRY), v.maxLength(CHECKPOINTS_MAX)),
 });
 
 /** One version of a job's catalog. */
 export type GenerationBody = v.InferOutput<typeof SCHEMA>;
 /** A published checkpoint in the catalog. */
-export type CatalogEntry = v.InferOutput<typeof ENTRY>;
+export type CatalogEntry = v.InferOutput<typeof CATALOG_ENTRY>;
 /** An object that a generation relies on. */
 export type ObjectReference = v.InferOutput<typeof OBJECT>;
 /** Where the tail begins. */

@@ -44,10 +44,10 @@ export interface Problem {
  */
 export interface Progress {
   /**
-   * What is being done: of a checkpoint `persist` (writers), then `publish`; of a collection `delete` (objects); of a
-   * verification `verify` (files).
+   * What is being done: of a checkpoint `persist` (writers), then `publish`; of a collection or a deletion `delete`
+   * (objects); of a verification `verify` (files); `export` and `import` (bytes of the archive).
    */
-  readonly phase: "persist" | "publish" | "delete" | "verify";
+  readonly phase: "persist" | "publish" | "delete" | "verify" | "export" | "import";
   /** How many are done. */
   readonly done: number;
   /** How many there are. */

@@ -1,4 +1,5 @@
 /** Stores. @module */
+import type { ExportJobOptions, ImportJobOptions, JobImport } from "./archive.ts";
 import type { DeleteJobOptions, JobDeletion } from "./deletion.ts";
 import type { Job, JobOptions, JobReader } from "./job.ts";
 import type { StoreStatus } from "./status.ts";
@@ -95,6 +96,66 @@ export interface Store extends AsyncDisposable {
    * @throws The signal's reason.
    */
   salvage(id: string, options?: SalvageOptions): Promise<SalvageReport>;
+  /**
+   * Writes a job as one archive, beside whoever owns it: a tar file that `tar tf` lists, first `archive.json`, which says
+   * what the job was, then every object as it is stored. Each is checked before it is given out, so that an archive
+   * that ended is whole.
+   *
+   * @param id The job's name.
+   * @param options What is exported, and when to stop. @default {}
+   * @returns The archive, piece by piece; nothing is done before the first is asked for.
+   * @throws {TidemarkError} When it is read: `job-not-found`, `checkpoint-not-found`; `corrupt`, `changes-lost`,
+   * `catalog-lost` when the job can't be read whole; `snapshot-expired` when it was collected or deleted meanwhile;
+   * `import-unfinished`, `invalid-name`, `unsupported-format`, `closed`, `storage-unavailable`, `storage-denied`
+   * @throws The signal's reason.
+   *
+   * @example
+   * ```ts
+   * import { openStore } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * await store.job("orders");
+   * for await (const [first] of store.exportJob("orders")) {
+   *   console.assert(first === "a".charCodeAt(0)); // of "archive.json"
+   *   break;
+   * }
+   * ```
+   */
+  exportJob(id: string, options?: ExportJobOptions): AsyncIterable<Uint8Array>;
+  /**
+   * Makes a job from an archive, under a name that is free, here or in another store than it comes from: checkpoints
+   * with their pins, states and metadata, what was appended since, writers, retention, fingerprint and run. Everything
+   * is stored and checked before the job is there; when it fails, nothing of it is. After a crash in between the name
+   * is `import-unfinished` until it is imported again, which begins anew, or deleted.
+   *
+   * @param id The job's name here.
+   * @param bytes The archive, in pieces of any size.
+   * @param options When to stop. @default {}
+   * @returns What was imported.
+   * @throws {TidemarkError} `job-exists`; `invalid-archive` when it is damaged, cut, or no archive of a job; `job-busy`
+   * when a live process of this machine has the name; `fenced` when somebody else took it meanwhile; `read-only`,
+   * `unsupported-format`, `invalid-name`, `closed`, `storage-full`, `storage-unavailable`, `storage-denied`. With outcome
+   * `unknown` it may be there: look.
+   * @throws What `bytes` throws, and the signal's reason.
+   *
+   * @example
+   * ```ts
+   * import { openStore } from "@tidemark/tidemark";
+   *
+   * await using store = await openStore("memory:");
+   * const job = await store.job("orders");
+   * job.writer("totals").append(0, new Uint8Array([1]));
+   * await job.checkpoint({ identifier: "noon" });
+   * await using backup = await openStore("memory:");
+   * await backup.importJob("orders", store.exportJob("orders"));
+   * console.assert((await (await backup.job("orders")).checkpoints())[0].identifier === "noon");
+   * ```
+   */
+  importJob(
+    id: string,
+    bytes: AsyncIterable<Uint8Array>,
+    options?: ImportJobOptions,
+  ): Promise<JobImport>;
   /**
    * Deletes a job with everything that the engine made of it: changes, states, checkpoints, pinned ones too. What lies
    * in its `private/` stays, and so do the keys that fence its owners; a new job of that name begins empty, its epochs

@@ -1,5 +1,7 @@
 /** Request bodies, read in bounded memory. */
 import { TidemarkError } from "../engine/errors.ts";
+import { MIB } from "../engine/limits.ts";
+import { type DirectBody, READ_BODY } from "../engine/port/request_body.ts";
 import type { BodyWatch, WatchedBody } from "./_body_watch.ts";
 import { RequestError } from "./problem.ts";
 
@@ -33,12 +35,24 @@ export class BodyBudget {
 }
 
 /** A body in memory; its budget is held until it is released. */
-export interface HeldBody {
-  readonly bytes: Uint8Array;
-  release(): void;
+export class HeldBody {
+  readonly #budget: BodyBudget;
+  #heldBytes: number;
+
+  constructor(readonly bytes: Uint8Array, budget: BodyBudget, heldBytes: number) {
+    this.#budget = budget;
+    this.#heldBytes = heldBytes;
+  }
+
+  release(): void {
+    this.#budget.release(this.#heldBytes);
+    this.#heldBytes = 0;
+  }
 }
 
 const UNSTATED_BODY_BYTES = 64 * 1024;
+/** Up to here a body may come without anybody seeing how. */
+const WHOLE_BYTES_MAX = MIB;
 
 /**
  * Reads a request's body whole.
@@ -49,27 +63,68 @@ const UNSTATED_BODY_BYTES = 64 * 1024;
  * @throws {TidemarkError} `backpressure` when the budget is used up
  */
 export async function readBody(
-  request: Request,
+  request: Request & DirectBody,
   bytesMax: number,
   budget: BodyBudget,
   watch: BodyWatch,
 ): Promise<HeldBody> {
   const stated = statedLength(request);
   if (stated !== undefined && stated > bytesMax) throw tooLarge(bytesMax, stated);
-  if (request.body === null) return { bytes: new Uint8Array(0), release() {} };
-  const collector = new BodyCollector(bytesMax, budget, stated);
-  const reader = new WatchedReader(request.body, watch);
+  const isSeen = request[READ_BODY] !== undefined;
+  if (stated === undefined || (stated > WHOLE_BYTES_MAX && !isSeen)) {
+    return await collectBody(request, new BodyCollector(bytesMax, budget, stated), watch);
+  }
+  budget.reserve(stated);
   try {
-    for (let part = await reader.read(); part !== undefined; part = await reader.read()) {
+    const bytes = await readStated(request, stated, watch);
+    if (bytes.length !== stated) throw otherLength(stated, bytes.length);
+    return new HeldBody(bytes, budget, stated);
+  } catch (error) {
+    budget.release(stated);
+    throw unreadable(error);
+  }
+}
+
+/** The server hands out no more than was stated. */
+function readStated(
+  request: Request & DirectBody,
+  stated: number,
+  watch: BodyWatch,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const watched = watch.begin(
+      () => reject(watch.tooSlow()),
+      stated > WHOLE_BYTES_MAX ? 0 : stated,
+    );
+    watched.waits();
+    const read = request[READ_BODY]?.(stated, watched) ?? readWhole(request);
+    read.then(resolve, reject).finally(() => watched.end());
+  });
+}
+
+async function readWhole(request: Request): Promise<Uint8Array> {
+  // Node 20 has no `bytes` of its own.
+  if (request.bytes !== undefined) return await request.bytes();
+  return new Uint8Array(await request.arrayBuffer());
+}
+
+/** Reads a body as it comes, into memory that grows with it where no length is stated. */
+async function collectBody(
+  request: Request,
+  collector: BodyCollector,
+  watch: BodyWatch,
+): Promise<HeldBody> {
+  const reader = request.body === null ? undefined : new WatchedReader(request.body, watch);
+  try {
+    for (let part = await reader?.read(); part !== undefined; part = await reader?.read()) {
       collector.add(part);
     }
-    return { bytes: collector.finish(), release: () => collector.release() };
+    return collector.finish();
   } catch (error) {
     collector.release();
-    if (error instanceof TidemarkError) throw error;
-    throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
+    throw unreadable(error);
   } finally {
-    reader.end();
+    reader?.end();
   }
 }
 
@@ -93,16 +148,11 @@ export async function* streamBody(
       yield part;
     }
   } catch (error) {
-    if (error instanceof TidemarkError) throw error;
-    throw new RequestError(400, `Cannot read the request body: ${String(error)}`);
+    throw unreadable(error);
   } finally {
     reader.end();
   }
-  if (stated === undefined || stated === length) return;
-  throw new RequestError(
-    400,
-    `Cannot read the request body: content-length says ${stated} bytes, got ${length}`,
-  );
+  if (stated !== undefined && stated !== length) throw otherLength(stated, length);
 }
 
 /** Reads a body as long as it comes. */
@@ -161,17 +211,14 @@ class BodyCollector {
     this.#length = needed;
   }
 
-  finish(): Uint8Array {
+  finish(): HeldBody {
     if (this.#stated !== undefined && this.#length !== this.#stated) {
-      throw new RequestError(
-        400,
-        `Cannot read the request body: content-length says ${this.#stated} bytes, ` +
-          `got ${this.#length}`,
-      );
+      throw otherLength(this.#stated, this.#length);
     }
-    return this.#length === this.#buffer.length
+    const bytes = this.#length === this.#buffer.length
       ? this.#buffer
       : this.#buffer.slice(0, this.#length);
+    return new HeldBody(bytes, this.#budget, this.#reserved);
   }
 
   release(): void {
@@ -204,6 +251,18 @@ function statedLength(request: Request): number | undefined {
     );
   }
   return Number(header);
+}
+
+function otherLength(stated: number, found: number): RequestError {
+  return new RequestError(
+    400,
+    `Cannot read the request body: content-length says ${stated} bytes, got ${found}`,
+  );
+}
+
+function unreadable(error: unknown): TidemarkError {
+  if (error instanceof TidemarkError) return error;
+  return new RequestError(400, `Cannot read the request body: ${String(error)}`);
 }
 
 function tooLarge(bytesMax: number, bytes?: number): RequestError {

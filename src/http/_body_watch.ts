@@ -8,20 +8,46 @@ const LOOKS = 4;
 const BYTES_PER_S_MIN = 1024;
 
 /** A body that somebody reads. */
-export interface WatchedBody {
-  /** From now on the client is waited for. */
-  waits(): void;
-  /** So much has come; what is done with it is not the client's time. */
-  came(bytes: number): void;
-  /** Nobody reads it any more. */
-  end(): void;
-}
-
-interface Entry {
+export class WatchedBody {
+  readonly #entries: Set<WatchedBody>;
+  readonly #bytesMin: number;
+  /** Called when it stalls. */
   readonly stop: () => void;
-  isWaiting: boolean;
-  looks: number;
-  bytes: number;
+  /** Looks that find nothing new before it counts as stalled. */
+  readonly looksMax: number;
+  isWaiting = false;
+  looks = 0;
+  #bytes = 0;
+
+  constructor(
+    entries: Set<WatchedBody>,
+    stop: () => void,
+    limits: { readonly bytesMin: number; readonly looksMax: number },
+  ) {
+    this.#entries = entries;
+    this.#bytesMin = limits.bytesMin;
+    this.looksMax = limits.looksMax;
+    this.stop = stop;
+  }
+
+  /** From now on the client is waited for. */
+  waits(): void {
+    this.isWaiting = true;
+  }
+
+  /** So much has come; what is done with it is not the client's time. */
+  came(bytes: number): void {
+    this.isWaiting = false;
+    this.#bytes += bytes;
+    if (this.#bytes < this.#bytesMin) return;
+    this.#bytes = 0;
+    this.looks = 0;
+  }
+
+  /** Nobody reads it any more. */
+  end(): void {
+    this.#entries.delete(this);
+  }
 }
 
 /** Watches every body of an app with one timer, which runs only while there is one. */
@@ -29,7 +55,7 @@ export class BodyWatch {
   readonly #clock: Clock;
   readonly #idleMsMax: number;
   readonly #bytesMin: number;
-  readonly #entries = new Set<Entry>();
+  readonly #bodies = new Set<WatchedBody>();
   #timer: Timer | undefined;
 
   /** @param idleMsMax 0: bodies may take any time */
@@ -39,22 +65,17 @@ export class BodyWatch {
     this.#bytesMin = Math.ceil((BYTES_PER_S_MIN * idleMsMax) / 1000);
   }
 
-  /** @param stop Called when the body stalls; it is not watched any more then. */
-  begin(stop: () => void): WatchedBody {
-    const entry: Entry = { stop, isWaiting: false, looks: 0, bytes: 0 };
-    if (this.#idleMsMax > 0) this.#entries.add(entry);
+  /**
+   * @param stop Called when the body stalls; it is not watched any more then.
+   * @param unseenBytes How much may come without being told here. @default 0
+   */
+  begin(stop: () => void, unseenBytes = 0): WatchedBody {
+    const bytesMin = this.#bytesMin;
+    const looksMax = LOOKS * Math.max(1, Math.ceil(unseenBytes / bytesMin));
+    const body = new WatchedBody(this.#bodies, stop, { bytesMin, looksMax });
+    if (this.#idleMsMax > 0) this.#bodies.add(body);
     this.#arm();
-    return {
-      waits: () => void (entry.isWaiting = true),
-      came: (bytes) => {
-        entry.isWaiting = false;
-        entry.bytes += bytes;
-        if (entry.bytes < this.#bytesMin) return;
-        entry.bytes = 0;
-        entry.looks = 0;
-      },
-      end: () => void this.#entries.delete(entry),
-    };
+    return body;
   }
 
   /** The refusal of a body that stalled. */
@@ -69,7 +90,7 @@ export class BodyWatch {
   }
 
   #arm(): void {
-    if (this.#timer !== undefined || this.#entries.size === 0) return;
+    if (this.#timer !== undefined || this.#bodies.size === 0) return;
     this.#timer = this.#clock.schedule(this.#idleMsMax / LOOKS, () => {
       this.#timer = undefined;
       this.#look();
@@ -78,10 +99,10 @@ export class BodyWatch {
   }
 
   #look(): void {
-    for (const entry of this.#entries) {
-      if (!entry.isWaiting || ++entry.looks <= LOOKS) continue;
-      this.#entries.delete(entry);
-      entry.stop();
+    for (const body of this.#bodies) {
+      if (!body.isWaiting || ++body.looks <= body.looksMax) continue;
+      body.end();
+      body.stop();
     }
   }
 }

@@ -5,6 +5,12 @@
 
 /** Writes a value as JSON; a `bigint` becomes a decimal string. */
 export function toJson(value: unknown, indent?: number): string {
+  try {
+    // Twice as fast as with a function that looks at everything, and mostly there is no `bigint`.
+    return JSON.stringify(value, null, indent);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+  }
   return JSON.stringify(
     value,
     (_key, item: unknown) => typeof item === "bigint" ? item.toString() : item,

@@ -1,6 +1,7 @@
 /** Listens on Deno. */
-import { claimSocket } from "./_unix_socket.ts";
+import { readDirectly } from "./_deno_body.ts";
 import type { Listener, ListenOptions, ListenPlace } from "./_listener.ts";
+import { claimSocket } from "./_unix_socket.ts";
 
 const AGAIN_MS = 100;
 
@@ -54,13 +55,14 @@ async function begin(
   place: ListenPlace,
 ): Promise<Deno.HttpServer<Deno.NetAddr> | Deno.HttpServer<Deno.UnixAddr>> {
   const onListen = (): void => {};
+  const answer = (request: Request): Promise<Response> => handler(readDirectly(request));
   if (place.path === undefined) {
     const { hostname, port } = place;
-    return Deno.serve({ hostname, port, onListen, ...tls }, handler);
+    return Deno.serve({ hostname, port, onListen, ...tls }, answer);
   }
   let server: Deno.HttpServer<Deno.UnixAddr> | undefined;
   await claimSocket(place.path, (path) => {
-    server = Deno.serve({ path, onListen }, handler);
+    server = Deno.serve({ path, onListen }, answer);
   });
   return server!;
 }

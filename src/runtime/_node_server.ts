@@ -1,9 +1,10 @@
 /** Listens on Node. */
-import type { Server as NodeServer } from "node:http";
+import type { IncomingMessage, Server as NodeServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { claimSocket } from "./_unix_socket.ts";
 import type { Listener, ListenOptions } from "./_listener.ts";
+import { readDirectly } from "./_node_body.ts";
+import { claimSocket } from "./_unix_socket.ts";
 
 /** Listens on Node. */
 export async function listenOnNode(options: ListenOptions): Promise<Listener> {
@@ -53,8 +54,10 @@ async function serverOf({ handler, tls, limits, logger }: ListenOptions): Promis
     keepAliveTimeout: 0,
   };
   const server = createAdaptorServer({
-    fetch: handler,
-    overrideGlobalObjects: false,
+    // HTTP/1.1 is all that is spoken.
+    fetch: (request, { incoming }) => handler(readDirectly(request, incoming as IncomingMessage)),
+    // Answers of Node's own class cost more than all else of a small request.
+    overrideGlobalObjects: true,
     ...(tls === undefined
       ? { serverOptions }
       : { createServer: createSecureServer, serverOptions: { ...serverOptions, ...tls } }),

@@ -1,24 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { VERSION } from "../../src/engine/version.ts";
-import { execute, ROOT, Running, RUNTIME } from "./_process.ts";
+import { buildBinary } from "./_binary.ts";
+import { execute, Running, RUNTIME } from "./_process.ts";
 import { withFolder } from "./_run.ts";
 
 const TO_W = ["--job", "j", "--writer", "w"];
-
-/** Builds the binary as `npm run build:binary` does, into another folder. */
-async function buildBinary(folder: string): Promise<string> {
-  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-  const [bun, ...words] = scripts["build:binary"].split(" ");
-  assert.equal(bun, "bun");
-  const path = join(folder, "tidemark");
-  const args = words.map((word: string) => word.replace(/^--outfile=.*/, `--outfile=${path}`));
-  const built = await execute([join(ROOT, "node_modules/.bin/bun"), ...args]);
-  assert.equal(built.code, 0, built.stderr);
-  return path;
-}
 
 const skip = RUNTIME === "deno" && "built once under Bun and once under Node";
 

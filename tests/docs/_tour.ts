@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import process from "node:process";
+import { buildBinary } from "../cli/_binary.ts";
 import { execute, ROOT, RUNTIME, tidemarkIn } from "../cli/_process.ts";
 
 /** Programs that the pages use. */
@@ -70,10 +71,18 @@ export async function sectionsOf(page: string): Promise<Section[]> {
 }
 
 /**
- * How the command line is called here. On Node the sources as they are take their time, so that a page may be run from
+ * What the command line is run from. On Node the sources as they are take their time, so that a page may be run from
  * a bundle instead.
  */
-async function tidemark(folder: string, from: "sources" | "bundle"): Promise<string[]> {
+export type From = "sources" | "bundle" | "binary";
+
+/** How the command line is called here. */
+async function tidemark(folder: string, from: From): Promise<string[]> {
+  if (from === "binary") {
+    const built = join(folder, "built");
+    await mkdir(built);
+    return [await buildBinary(built)];
+  }
   if (RUNTIME === "node" && from === "sources") {
     return [process.execPath, join(ROOT, "bin/tidemark.mjs")];
   }
@@ -81,7 +90,7 @@ async function tidemark(folder: string, from: "sources" | "bundle"): Promise<str
 }
 
 /** Makes `tidemark` and `npx tidemark` commands of this checkout and this runtime. */
-async function makeCommands(folder: string, from: "sources" | "bundle"): Promise<string> {
+async function makeCommands(folder: string, from: From): Promise<string> {
   const bin = join(folder, "bin");
   await mkdir(bin);
   const words = await tidemark(bin, from);
@@ -102,7 +111,7 @@ async function makeCommands(folder: string, from: "sources" | "bundle"): Promise
 export async function runTour(
   folder: string,
   commands: string,
-  from: "sources" | "bundle",
+  from: From,
 ): Promise<string> {
   const bin = await makeCommands(folder, from);
   const script = [

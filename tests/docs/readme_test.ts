@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { RUNTIME } from "../cli/_process.ts";
 import { withFolder } from "../cli/_run.ts";
-import { missingAnswer, runTour, SIDECAR, skip, type Tour, tourOf } from "./_tour.ts";
+import { type From, missingAnswer, runTour, SIDECAR, skip, type Tour, tourOf } from "./_tour.ts";
+
+/** Against a hang. */
+const TIMEOUT_MS = 600_000;
 
 interface FollowOptions {
-  readonly from: "sources" | "bundle";
+  readonly from: From;
   /** Commands that the page takes for granted. */
   readonly before?: string;
   readonly after?: string;
@@ -19,20 +23,39 @@ async function follow(tour: Tour, { from, before = "", after = "" }: FollowOptio
   });
 }
 
-test("the tour in README.md works as it stands there, kill -9 included", { skip }, async () => {
-  const tour = await tourOf("README.md", "## A tour with curl");
-  assert.match(tour.commands, /kill -9 %1/);
-  await follow(tour, { from: "sources" });
+const README_TOUR = await tourOf("README.md", "## A tour with curl");
+
+test("the tour in README.md works as it stands there, kill -9 included", {
+  skip,
+  timeout: TIMEOUT_MS,
+}, async () => {
+  assert.match(README_TOUR.commands, /kill -9 %1/);
+  await follow(README_TOUR, { from: "sources" });
 });
 
-test("a pipeline's life in docs/HTTP.md works as it stands there", { skip }, async () => {
-  const tour = await tourOf("docs/HTTP.md");
-  await follow(tour, { from: "bundle", before: SIDECAR, after: "kill %%" });
+test("the tour in README.md works with the single binary", {
+  skip: skip || RUNTIME !== "bun" && "the binary is the same whoever runs this: once, under Bun",
+  timeout: TIMEOUT_MS,
+}, async () => {
+  await follow(README_TOUR, { from: "binary" });
 });
 
-test("the commands in docs/CLI.md work as they stand there", { skip }, async () => {
-  await follow(await tourOf("docs/CLI.md"), { from: "bundle" });
-});
+test(
+  "a pipeline's life in docs/HTTP.md works as it stands there",
+  { skip, timeout: TIMEOUT_MS },
+  async () => {
+    const tour = await tourOf("docs/HTTP.md");
+    await follow(tour, { from: "bundle", before: SIDECAR, after: "kill %%" });
+  },
+);
+
+test(
+  "the commands in docs/CLI.md work as they stand there",
+  { skip, timeout: TIMEOUT_MS },
+  async () => {
+    await follow(await tourOf("docs/CLI.md"), { from: "bundle" });
+  },
+);
 
 describe("missingAnswer", () => {
   test("takes answers that are there in order, with anything for …", () => {

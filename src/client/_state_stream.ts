@@ -1,8 +1,11 @@
-/** Contents of states, as bodies of requests and of answers. */
+/** Contents of states, and archives, as bodies of requests and of answers. */
 import { Xxh64 } from "../../wasm/mod.ts";
 import { formatHash } from "../engine/format/hash_text.ts";
 import { readParts, type StreamPlace } from "./_parts.ts";
 import { unreachable } from "./_problem.ts";
+
+/** An archive ends in as many zeros. */
+const TAR_END_BYTES = 1024;
 
 /** What comes piece by piece, as a request's body. */
 export function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
@@ -35,5 +38,24 @@ export async function* readStateStream(
     }
   }
   if (wanted === `"${formatHash(hash.digest())}"`) return;
+  throw unreachable(place.url, `${place.what} did not come whole`, "not-applied");
+}
+
+/** Reads an archive; ends only when its end came. */
+export async function* readArchiveStream(
+  answer: Response,
+  place: StreamPlace & { readonly url: string },
+): AsyncGenerator<Uint8Array> {
+  let zeros = 0;
+  if (answer.body !== null) {
+    const cut = (cause: unknown) =>
+      unreachable(place.url, `${place.what} was cut off`, "not-applied", cause);
+    for await (const part of readParts(answer.body, place.signals, cut)) {
+      const last = part.findLastIndex((byte) => byte !== 0);
+      zeros = last < 0 ? zeros + part.length : part.length - last - 1;
+      yield part;
+    }
+  }
+  if (zeros >= TAR_END_BYTES) return;
   throw unreachable(place.url, `${place.what} did not come whole`, "not-applied");
 }

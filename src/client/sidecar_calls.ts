@@ -13,6 +13,7 @@ import type {
   CheckpointOptions,
   CollectionOptions,
   CollectionReport,
+  JobImport,
   JobUsage,
   KeyGroupRange,
   ObjectExplanation,
@@ -34,7 +35,7 @@ import { readChangeStream, type RemotePieces } from "./_change_stream.ts";
 import { type JsonObject, toJson } from "./_json.ts";
 import { checkpointPath, jobPath, queryOf, writerPath } from "./_paths.ts";
 import { unreachable } from "./_problem.ts";
-import { readStateStream, streamOf } from "./_state_stream.ts";
+import { readArchiveStream, readStateStream, streamOf } from "./_state_stream.ts";
 import type { Call, Transport } from "./transport.ts";
 
 export type { RemotePieces } from "./_change_stream.ts";
@@ -84,6 +85,12 @@ export interface RestoreWish extends WaitOptions {
   keyGroups?: KeyGroupRange;
   /** Whether to read an older checkpoint when the wanted one can't be read whole. @default false */
   fallback?: boolean;
+}
+
+/** What to export. */
+export interface ArchiveWish extends WaitOptions {
+  /** @default "tail" */
+  at?: At;
 }
 
 /** A checkpoint to be made. */
@@ -188,6 +195,39 @@ export class SidecarCalls {
     const answer = await this.#transport.stream({ path, repeat: "lost", signal: options.signal });
     const signals = [this.#transport.closed, options.signal];
     yield* readStateStream(answer, { what: `state ${name} of job ${job}`, url: this.url, signals });
+  }
+
+  /**
+   * Exports a whole job.
+   *
+   * @param at `tail` is all of it, a checkpoint that one alone. @default "tail"
+   * @returns The archive. The iteration ends only when all of it came.
+   */
+  async *exportJob(
+    job: string,
+    { at, signal }: ArchiveWish = {},
+  ): AsyncGenerator<Uint8Array> {
+    const path = `${jobPath(job)}/archive${queryOf({ at })}`;
+    const answer = await this.#transport.stream({ path, repeat: "lost", signal });
+    const signals = [this.#transport.closed, signal];
+    yield* readArchiveStream(answer, { what: `the archive of job ${job}`, url: this.url, signals });
+  }
+
+  /** Makes a job from an archive, under a name that is free. */
+  async importJob(
+    job: string,
+    archive: AsyncIterable<Uint8Array>,
+    { signal }: WaitOptions = {},
+  ): Promise<JobImport> {
+    return await this.#transport.json({
+      method: "PUT",
+      path: `${jobPath(job)}/archive`,
+      headers: { "content-type": "application/x-tar" },
+      body: streamOf(archive),
+      lostOutcome: "unknown",
+      repeat: "never",
+      signal,
+    }) as unknown as JobImport;
   }
 
   /** Makes a checkpoint; the states that are given with their content are written before. */

@@ -9,6 +9,18 @@ export interface AnswerSource {
   leave(): Promise<unknown> | undefined;
 }
 
+/** Begins to read before a status is sent, so that what is not there is an error, and no stream that is cut. */
+export async function beginning(all: AsyncIterable<Uint8Array>): Promise<AnswerSource> {
+  const pieces = all[Symbol.asyncIterator]();
+  let first: IteratorResult<Uint8Array> | undefined = await pieces.next();
+  const next = (): Promise<IteratorResult<Uint8Array>> => {
+    const piece = first === undefined ? pieces.next() : Promise.resolve(first);
+    first = undefined;
+    return piece;
+  };
+  return { next, leave: () => pieces.return?.() };
+}
+
 /** Limits of {@link AnswerStreams}. */
 export interface AnswerLimits {
   /** Answers at a time; each takes some 10 MiB of memory. */

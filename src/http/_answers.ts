@@ -199,6 +199,16 @@ export const JOB_DELETION = v.object({
   deletedBytes: count,
   problems: about("What could not be deleted; deleting it again tries again", v.array(FINDING)),
 });
+/** `PUT /v1/jobs/{job}/archive`. */
+export const JOB_IMPORT = v.object({
+  job: text,
+  from: about("Where the archive comes from", v.object({ store: uuidText, job: text })),
+  checkpoints: count,
+  objects: count,
+  bytes: count,
+  head: about("The checkpoint that the job goes on from", v.nullable(uuidText)),
+  run: count,
+});
 /** `GET …/writers`. */
 export const WRITERS = v.object({ writers: v.array(WRITER) });
 /** `POST …/roll`. */
@@ -375,6 +385,7 @@ export const DEFINITIONS = {
   Finding: FINDING,
   Job: JOB,
   JobDeletion: JOB_DELETION,
+  JobImport: JOB_IMPORT,
   Jobs: JOBS,
   KeyGroups: KEY_GROUPS,
   Offsets: OFFSETS,

@@ -261,6 +261,13 @@ export const CHECKPOINT_HEADERS = {
 export const DELETE_JOB_QUERY = {
   confirm: about("The job's name once more, as everything of it goes", v.string()),
 };
+/** Query of an export. */
+export const EXPORT_QUERY = {
+  at: v.optional(about(
+    "tail (unless told): all of the job; latest or a checkpoint's uuid: that one alone",
+    place("tail"),
+  )),
+};
 /** Query of a restore. */
 export const RESTORE_QUERY = {
   at: v.optional(about(

@@ -1,4 +1,5 @@
 /** Every route of the app. */
+import { ARCHIVE_ROUTES } from "./_archive_routes.ts";
 import { CHECKPOINT_ROUTES } from "./_checkpoint_routes.ts";
 import { HEALTH_ROUTES } from "./_health_routes.ts";
 import { JOB_ROUTES } from "./_job_routes.ts";
@@ -13,6 +14,7 @@ export const ROUTES: readonly Route[] = [
   ...HEALTH_ROUTES,
   ...OPENAPI_ROUTES,
   ...JOB_ROUTES,
+  ...ARCHIVE_ROUTES,
   ...CHECKPOINT_ROUTES,
   ...STATE_ROUTES,
   ...UPKEEP_ROUTES,

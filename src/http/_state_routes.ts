@@ -6,6 +6,7 @@ import { CHECKPOINT_STATE_PATH, STATE_PATH } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
 import { answer } from "./_answer.ts";
+import { beginning } from "./_answer_streams.ts";
 import { BYTES } from "./media_types.ts";
 
 /** Routes of state objects. */
@@ -66,16 +67,9 @@ async function read(
   const { signal } = request;
   const { uuid, states } = await job.checkpointDetails(at);
   const state = states.find((one) => one.name === name);
-  const body = await request.services.answerStreams.open(async () => {
-    const pieces = job.readState(name, { at: uuid, signal })[Symbol.asyncIterator]();
-    let first: IteratorResult<Uint8Array> | undefined = await pieces.next();
-    const next = (): Promise<IteratorResult<Uint8Array>> => {
-      const piece = first === undefined ? pieces.next() : Promise.resolve(first);
-      first = undefined;
-      return piece;
-    };
-    return { next, leave: () => pieces.return?.() };
-  });
+  const body = await request.services.answerStreams.open(() =>
+    beginning(job.readState(name, { at: uuid, signal }))
+  );
   if (state === undefined) throw new TidemarkError("internal", `State ${name} is not listed`);
   return new Response(body, {
     headers: {

@@ -12,5 +12,7 @@ export const CBOR_SEQUENCE = "application/cbor-seq";
 export const CBOR = "application/cbor";
 /** Lines of `{"keyGroup":n,"data":"text"}` or `{"keyGroup":n,"base64":"…"}`. */
 export const NDJSON = "application/x-ndjson";
+/** A job's archive. */
+export const TAR = "application/x-tar";
 /** A page. */
 export const HTML = "text/html";

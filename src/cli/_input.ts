@@ -19,30 +19,45 @@ export type ChangeFormat = typeof CHANGE_FORMATS[number];
 const PIECE_BYTES = 4 * MIB;
 const NEWLINE = 0x0a;
 
-/** Changes of an input, and how far it was read with them. */
-export interface InputPiece {
-  readonly changes: EncodedChanges;
+/** A part of an input, and how far it was read with it. */
+export interface InputPiece<Value = EncodedChanges> {
+  readonly value: Value;
   /** Bytes of the input up to the end of the piece. */
   readonly inputEnd: number;
 }
 
-interface InputFormat {
+/** How an input is cut into pieces, and what they are read as. */
+export interface InputFormat<Value> {
   /** Where the last whole item ends that begins before `bytes` ends; 0 when there is none. */
   wholeEnd(bytes: Uint8Array): number;
-  read(bytes: Uint8Array): EncodedChanges;
+  /** Reads whole items; undefined for nothing. */
+  read(bytes: Uint8Array): Value | undefined;
   /** Longest form of the largest change. */
   readonly itemBytesMax: number;
 }
 
-const byLine = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
+/** Ends of items in NDJSON. */
+export const byLine = (bytes: Uint8Array): number => bytes.lastIndexOf(NEWLINE) + 1;
 
-const FORMATS: Readonly<Record<ChangeFormat, InputFormat>> = {
-  lines: { wholeEnd: byLine, read: changesFromLines, itemBytesMax: CHANGE_BYTES_MAX },
-  ndjson: { wholeEnd: byLine, read: changesFromNdjson, itemBytesMax: 2 * CHANGE_BYTES_MAX },
+/** The longest form of one change. */
+export const ITEM_BYTES_MAX: number = 2 * CHANGE_BYTES_MAX;
+
+const unlessEmpty = (read: (bytes: Uint8Array) => EncodedChanges) => (bytes: Uint8Array) => {
+  const changes = read(bytes);
+  return changes.count === 0 ? undefined : changes;
+};
+
+const FORMATS: Readonly<Record<ChangeFormat, InputFormat<EncodedChanges>>> = {
+  lines: { wholeEnd: byLine, read: unlessEmpty(changesFromLines), itemBytesMax: CHANGE_BYTES_MAX },
+  ndjson: {
+    wholeEnd: byLine,
+    read: unlessEmpty(changesFromNdjson),
+    itemBytesMax: ITEM_BYTES_MAX,
+  },
   cborseq: {
     wholeEnd: cborItemsEnd,
-    read: changesFromCborSequence,
-    itemBytesMax: 2 * CHANGE_BYTES_MAX,
+    read: unlessEmpty(changesFromCborSequence),
+    itemBytesMax: ITEM_BYTES_MAX,
   },
 };
 
@@ -59,26 +74,34 @@ export interface ReadChangesOptions {
  *
  * @throws {TidemarkError} `invalid-change`, `change-too-large`
  */
-export async function* readChanges(
+export function readChanges(
   input: AsyncIterable<Uint8Array>,
   name: ChangeFormat,
   options: ReadChangesOptions,
 ): AsyncGenerator<InputPiece> {
-  const format = FORMATS[name];
+  return readPieces(input, FORMATS[name], options);
+}
+
+/** The same in any format. */
+export async function* readPieces<Value>(
+  input: AsyncIterable<Uint8Array>,
+  format: InputFormat<Value>,
+  options: ReadChangesOptions,
+): AsyncGenerator<InputPiece<Value>> {
   const parts = new PartReader(input, options);
   const pending = new PendingInput(format);
   while (true) {
     const part = await parts.next(pending.mayBeWhole);
     if (part instanceof Uint8Array) pending.add(part);
     if (part === "end") break;
-    const changes = part === "stop" || part === "lull" || pending.isLong
+    const value = part === "stop" || part === "lull" || pending.isLong
       ? pending.takeWhole()
       : undefined;
-    if (changes !== undefined) yield { changes, inputEnd: pending.taken };
+    if (value !== undefined) yield { value, inputEnd: pending.taken };
     if (part === "stop") return;
   }
   const last = pending.takeAll();
-  if (last !== undefined) yield { changes: last, inputEnd: pending.taken };
+  if (last !== undefined) yield { value: last, inputEnd: pending.taken };
 }
 
 type Part = Uint8Array | "end" | "lull" | "stop";
@@ -116,8 +139,8 @@ class PartReader {
 }
 
 /** Input that came and was not passed on yet. */
-class PendingInput {
-  readonly #format: InputFormat;
+class PendingInput<Value> {
+  readonly #format: InputFormat<Value>;
   #parts: Uint8Array[] = [];
   #length = 0;
   #wanted = PIECE_BYTES;
@@ -125,7 +148,7 @@ class PendingInput {
   /** Whether there is anything that was not looked at yet. */
   mayBeWhole = false;
 
-  constructor(format: InputFormat) {
+  constructor(format: InputFormat<Value>) {
     this.#format = format;
   }
 
@@ -145,7 +168,7 @@ class PendingInput {
   }
 
   /** The whole items at the front. */
-  takeWhole(): EncodedChanges | undefined {
+  takeWhole(): Value | undefined {
     const bytes = concatenate(this.#parts, this.#length);
     const end = this.#format.wholeEnd(bytes);
     const rest = bytes.slice(end);
@@ -158,15 +181,14 @@ class PendingInput {
   }
 
   /** All there is: the input has ended. */
-  takeAll(): EncodedChanges | undefined {
+  takeAll(): Value | undefined {
     return this.#read(concatenate(this.#parts, this.#length));
   }
 
-  #read(bytes: Uint8Array): EncodedChanges | undefined {
+  #read(bytes: Uint8Array): Value | undefined {
     if (bytes.length === 0) return undefined;
     try {
-      const changes = this.#format.read(bytes);
-      return changes.count === 0 ? undefined : changes;
+      return this.#format.read(bytes);
     } catch (error) {
       throw placedInInput(error, this.#taken);
     } finally {
@@ -175,7 +197,8 @@ class PendingInput {
   }
 }
 
-function cborItemsEnd(bytes: Uint8Array): number {
+/** Where the last whole item of a CBOR sequence ends. */
+export function cborItemsEnd(bytes: Uint8Array): number {
   let end = 0;
   while (true) {
     const next = cborItemEnd(bytes, end);

@@ -23,7 +23,9 @@ import { CONFIG } from "./commands/config.ts";
 import { DELETE } from "./commands/delete.ts";
 import { DU } from "./commands/du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
+import { EXPORT } from "./commands/export.ts";
 import { GC } from "./commands/gc.ts";
+import { IMPORT } from "./commands/import.ts";
 import { INSPECT } from "./commands/inspect.ts";
 import { LS } from "./commands/ls.ts";
 import { PIN } from "./commands/pin.ts";
@@ -49,6 +51,8 @@ export const COMMANDS: readonly Command[] = [
   RESTORE,
   TAIL,
   STATE,
+  EXPORT,
+  IMPORT,
   RESUME,
   RETIRE,
   VERIFY,

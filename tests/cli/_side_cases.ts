@@ -3,6 +3,9 @@
  * prepared.
  * @module
  */
+import { changesFromLines } from "../../src/engine/format/change_input.ts";
+import { formatHash } from "../../src/engine/format/hash_text.ts";
+import { xxh64 } from "../../wasm/mod.ts";
 import type { RunOptions, TestIo } from "./_run.ts";
 
 /** What a command line may name of the prepared store. */
@@ -36,6 +39,14 @@ function endAfter(io: () => TestIo, waits: number): () => Promise<void> {
     await Promise.resolve();
     if (--waits === 0) io().signal("SIGINT");
   };
+}
+
+/** An export of one change. */
+function exportOf(writer: string, data: string): string {
+  const { bytes } = changesFromLines(new TextEncoder().encode(data));
+  const end = { writer, from: 0, to: 1, hash: formatHash(xxh64(bytes)) };
+  return [{ writer, offset: 0, data }, { end: { writers: [end] } }]
+    .map((line) => `${JSON.stringify(line)}\n`).join("");
 }
 
 /** By command; the matrix fails for one that is not here. */
@@ -74,6 +85,8 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
     isText: true,
   },
   state: { args: ({ folder }) => ["index", ...J, "-o", `${folder}/out`] },
+  export: { args: ({ folder }) => [...J, "--at", "tail", "-o", `${folder}/out`] },
+  import: { args: () => J, options: () => ({ stdin: exportOf("v", "four") }) },
   resume: { args: ({ uuids }) => [...J, "--at", uuids[0]], differs: { epoch: NEW_EPOCH } },
   retire: {
     args: () => [...W, "--yes"],

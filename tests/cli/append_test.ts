@@ -169,6 +169,18 @@ describe("append", () => {
       assert.equal((await tailOf(store)).length, appended * 1000);
     }));
 
+  test("goes on where a repeated input had been cut off within a piece", () =>
+    withStore(async (store) => {
+      const args = ["append", "--store", store, ...TO_W, "--offset", "0", "--json"];
+      const { code, json, stderr } = await run(args, { stdin: "one\ntwo\nthree\nfour\n" });
+      assert.equal(code, 0, stderr);
+      assert.deepEqual([json.count, json.alreadyThere, json.nextOffset], [4, 3, 4]);
+      assert.match(await tailOf(store), /\nthree\nfour\n$/);
+      const other = await run(args, { stdin: "one\n2wo\nthree\nfour\nfive\n" });
+      assert.equal(other.code, 4, other.stderr);
+      assert.match(other.stderr, /offset-conflict/);
+    }));
+
   test("shows progress to a person only", () =>
     withFolder(async (folder) => {
       const args = ["append", "--store", join(folder, "store"), ...TO_W];

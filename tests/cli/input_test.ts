@@ -33,11 +33,11 @@ describe("readChanges", () => {
     const changes = readChanges(input, "lines", { lull, stopped: never });
     const first = changes.next();
     input.feed("one\ntwo\nthr");
-    assert.equal((await first).value?.changes.count, 2);
+    assert.equal((await first).value?.value.count, 2);
     const second = changes.next();
     input.feed("ee\n");
     const { value } = await second;
-    assert.deepEqual(value?.changes.bytes, Uint8Array.from([0x82, 0, 0x45, ...utf8("three")]));
+    assert.deepEqual(value?.value.bytes, Uint8Array.from([0x82, 0, 0x45, ...utf8("three")]));
     assert.equal(value?.inputEnd, 14);
     const last = changes.next();
     input.end();
@@ -53,7 +53,7 @@ describe("readChanges", () => {
     input.feed("e");
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     input.feed("\n");
-    assert.equal((await first).value?.changes.count, 1);
+    assert.equal((await first).value?.value.count, 1);
   });
 
   test("ends with what is whole when it is stopped, though the input goes on", async () => {
@@ -65,7 +65,7 @@ describe("readChanges", () => {
     input.feed("one\ntw");
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     stop();
-    assert.equal((await first).value?.changes.count, 1);
+    assert.equal((await first).value?.value.count, 1);
     assert.equal((await changes.next()).done, true);
   });
 });

@@ -5,6 +5,7 @@ import { hasCode, TidemarkError } from "../../engine/errors.ts";
 import { cutChanges } from "../../http/change_pieces.ts";
 import type { Report } from "../_report.ts";
 import type { StopRequest } from "../_stop_request.ts";
+import { restoreWhatIsThere } from "../target/restore_from.ts";
 import type { ReadStore, ReadTarget } from "../target/target.ts";
 
 /** Takes encoded changes of one writer; settles when there is room for more. */
@@ -134,7 +135,15 @@ export class Follower {
 
   async #passOn(reader: ReadTarget, writer: string, followed: Followed): Promise<void> {
     const { output, stop } = this.#options;
-    const { pieces } = await reader.restore(writer, { at: "tail", from: followed.next });
+    const wish = { at: "tail", from: followed.next };
+    const { from, pieces } = await restoreWhatIsThere(reader, writer, wish);
+    if (from > followed.next) {
+      this.#tell(`Writer ${writer} begins at offset ${from}: what was before is truncated`, {
+        writer,
+        nextOffset: from,
+      });
+      followed.next = from;
+    }
     for await (const bytes of pieces) {
       for (const piece of cutChanges(bytes, MIB)) {
         await Promise.race([output(piece, { writer, firstOffset: followed.next }), stop.requested]);

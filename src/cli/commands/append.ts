@@ -12,6 +12,7 @@ import { openTarget, OWN_OPTIONS, WRITER_OPTION } from "../target/open_target.ts
 import { formatBytes, formatCount } from "../_format.ts";
 import type { Report } from "../_report.ts";
 import type { AppendPlace, Target } from "../target/target.ts";
+import { splitAtEnd } from "../_split_changes.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { choiceOption, countOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
@@ -144,15 +145,20 @@ class Appending {
     return Math.max(0, Math.min(this.#startOffset, this.#last.nextOffset) - this.#place.offset);
   }
 
-  async #append({ changes, inputEnd }: InputPiece): Promise<void> {
+  async #append({ value, inputEnd }: InputPiece): Promise<void> {
     const { offset, run } = this.#place;
     const expected = offset === undefined ? undefined : offset + this.#sent;
-    this.#sent += changes.count;
-    const result = await this.#target.append(this.#writer, changes, { offset: expected, run });
-    this.#firstOffset ??= result.offset;
-    this.#last = result;
-    this.#count += changes.count;
-    this.#bytes += changes.bytes.length;
+    this.#sent += value.count;
+    const parts = expected === undefined ? [value] : splitAtEnd(value, expected, this.#startOffset);
+    let next = expected;
+    for (const changes of parts) {
+      const result = await this.#target.append(this.#writer, changes, { offset: next, run });
+      next = result.nextOffset;
+      this.#firstOffset ??= result.offset;
+      this.#last = result;
+      this.#count += changes.count;
+      this.#bytes += changes.bytes.length;
+    }
     this.#report.progress(() => ({
       label: "appending",
       done: inputEnd,

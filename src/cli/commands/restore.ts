@@ -17,12 +17,10 @@ import {
 import { formatBytes, formatCount } from "../_format.ts";
 import type { ReadTarget, RestoreWish, TargetRestore } from "../target/target.ts";
 import { StopRequest } from "../_stop_request.ts";
+import { OUTPUT_OPTION, writeOut } from "../_write_out.ts";
 import { atOption, choiceOption, countOption, keyGroupsOption } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
-import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
-
-/** A source that is cut off while it reads has so long to end. */
-const RETURN_MS_MAX = 1000;
+import { EXIT_OK } from "../exit_codes.ts";
 
 /** The command. */
 export const RESTORE: Command = {
@@ -36,12 +34,7 @@ export const RESTORE: Command = {
     "key-groups": { type: "string", value: "A-B", about: "key groups to restore (all)" },
     fallback: FALLBACK_OPTION,
     format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
-    output: {
-      type: "string",
-      short: "o",
-      value: "FILE",
-      about: "file to write, which appears when it is whole (stdout)",
-    },
+    output: OUTPUT_OPTION,
   },
   sides: BOTH_SIDES,
   notes: [
@@ -68,11 +61,11 @@ async function run(context: CommandContext): Promise<number> {
     await using reader = await store.reader(job);
     const total = report.isWatched ? await countOf(reader, writer, wish) : undefined;
     const restore = await reader.restore(writer, wish);
-    const copying = { context, restore, format, stop, label: `restoring ${job}/${writer}`, total };
-    const trailer = output === "-"
-      ? await copy(copying, (bytes) => context.io.writeOutput(bytes))
-      : await copyToFile(copying, output);
-    if (trailer === undefined) return reportInterrupted(context, stop, output);
+    const showing = { format, label: `restoring ${job}/${writer}`, total };
+    const source = converted(context, restore, showing);
+    const written = await writeOut(context, source, { output, stop });
+    if (written.code !== undefined) return written.code;
+    const trailer = written.result;
     const text = `Restored ${formatCount(trailer.count, "change")} of ${job}/${writer}, ` +
       `${trailer.confirmed} confirmed, hash ${trailer.hash}`;
     if (output !== "-") await report.result(text, { job, writer, ...trailer, output });
@@ -97,63 +90,27 @@ async function countOf(
   return end === undefined ? undefined : Math.max(0, end - from);
 }
 
-function reportInterrupted({ report }: CommandContext, stop: StopRequest, output: string): number {
-  const text = output === "-"
-    ? "Interrupted: what was written to stdout is not whole"
-    : `Interrupted: ${output} was not written`;
-  report.message(text, { interrupted: stop.signal, output });
-  return stop.signal === undefined ? EXIT_OK : EXIT_CODE_OF_SIGNAL[stop.signal];
-}
-
-/** A restore on its way out. */
-interface Copying {
-  readonly context: CommandContext;
-  readonly restore: TargetRestore;
-  readonly format: ChangeFormat;
-  readonly stop: StopRequest;
-  readonly label: string;
-  /** Changes that are to come, where that is known. */
-  readonly total?: number;
-}
-
-async function copyToFile(copying: Copying, path: string): Promise<RestoreTrailer | undefined> {
-  const file = await copying.context.io.createFile(path);
-  try {
-    const trailer = await copy(copying, (bytes) => file.write(bytes));
-    if (trailer !== undefined) await file.commit();
-    return trailer;
-  } finally {
-    await file.discard();
-  }
-}
-
-/** Copies all of it; a signal ends it before, and then there is no trailer. */
-async function copy(
-  { context: { io, report }, restore, format, stop, label, total }: Copying,
-  write: (bytes: Uint8Array) => Promise<void>,
-): Promise<RestoreTrailer | undefined> {
+/** The changes as they are written; answers what the restore ends with. */
+async function* converted(
+  { report }: CommandContext,
+  restore: TargetRestore,
+  { format, label, total }: {
+    readonly format: ChangeFormat;
+    readonly label: string;
+    readonly total?: number;
+  },
+): AsyncGenerator<Uint8Array, RestoreTrailer> {
   const convert = WRITERS_OF[format];
-  const slices = restore.pieces[Symbol.asyncIterator]();
   let [done, bytes] = [0, 0];
-  try {
-    while (true) {
-      // A source or a reader that has paused would hold the end up.
-      const next = await Promise.race([slices.next(), stop.requested]);
-      if (next === undefined) return undefined;
-      if (next.done) break;
-      for (const piece of cutChanges(next.value, MIB)) {
-        await Promise.race([write(convert(piece)), stop.requested]);
-        if (stop.signal !== undefined) return undefined;
-        bytes += piece.length;
-        // Only a person's eye is worth the count.
-        if (report.isWatched) done += scanChangePrefix(piece).count;
-        const more = formatBytes(bytes);
-        report.progress(() => ({ label, done, total, unit: "change", more }));
-      }
+  for await (const slice of restore.pieces) {
+    for (const piece of cutChanges(slice, MIB)) {
+      yield convert(piece);
+      bytes += piece.length;
+      // Only a person's eye is worth the count.
+      if (report.isWatched) done += scanChangePrefix(piece).count;
+      const more = formatBytes(bytes);
+      report.progress(() => ({ label, done, total, unit: "change", more }));
     }
-  } finally {
-    await Promise.race([slices.return?.(), io.sleep(RETURN_MS_MAX)]);
   }
-  report.endProgress();
   return await restore.trailer;
 }

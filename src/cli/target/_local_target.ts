@@ -91,6 +91,7 @@ function targetOf(store: Store, job: Job): Target {
   return {
     append: (writer, changes, place) => appendWithRoom(job, writer, changes, place),
     writers: () => job.writers(),
+    run: () => Promise.resolve(job.run),
     checkpoint: (options) => job.checkpoint(options),
     resume: (options) => job.resume(options),
     collect: (options) => job.collect(options),

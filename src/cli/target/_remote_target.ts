@@ -76,6 +76,7 @@ function targetOf(io: CliIo, client: SidecarCalls, job: string): Target {
   return {
     append: (writer, changes, place) => appendOver(io, client, { job, writer, changes, place }),
     writers: async () => (await client.job(job)).writers,
+    run: async () => (await client.job(job)).run,
     checkpoint: (options) => client.checkpoint(job, options),
     resume: (options) => client.resume(job, options),
     collect: (options) => client.collect(job, options),

@@ -56,6 +56,8 @@ export interface Target extends AsyncDisposable {
   /** Appends at a writer; waits while there is no room, and until the changes are durable. */
   append(writer: string, changes: EncodedChanges, place: AppendPlace): Promise<AppendResult>;
   writers(): Promise<readonly WriterPosition[]>;
+  /** The pipeline's run. */
+  run(): Promise<number>;
   checkpoint(options: CheckpointOptions): Promise<CheckpointMetadata>;
   resume(options: ResumeOptions): Promise<ResumeResult>;
   collect(options: CollectionOptions): Promise<CollectionReport>;

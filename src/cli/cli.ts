@@ -5,7 +5,6 @@
  * Does not own: what a command does (`commands/`, one file each), the process (`src/runtime/cli_io.ts`).
  * @module
  */
-import { VERSION } from "../engine/version.ts";
 import { openStore } from "../runtime/open_store.ts";
 import { BrokenPipeError, type CliIo } from "../runtime/cli_io.ts";
 import { parseArguments } from "./_arguments.ts";
@@ -15,6 +14,7 @@ import { Report } from "./_report.ts";
 import { checkSide } from "./_sides.ts";
 import { suggest } from "./_suggest.ts";
 import { UsageError } from "./_usage_error.ts";
+import { versionFacts, versionText } from "./_version.ts";
 import { readSettings } from "./settings/settings.ts";
 import { APPEND } from "./commands/append.ts";
 import { CHECKPOINT } from "./commands/checkpoint.ts";
@@ -104,7 +104,10 @@ async function dispatch(
     return EXIT_OK;
   };
   const [name, ...rest] = args;
-  if (name === "--version" || name === "-V") return await print(`tidemark ${VERSION}\n`);
+  if (name === "--version" || name === "-V") {
+    await report.announce(versionText(), versionFacts());
+    return EXIT_OK;
+  }
   if (name === "--help" || name === "-h") return await print(helpOfAll(COMMANDS));
   if (name === "help" && rest.length > 0) return await print(helpOf(findCommand(rest[0])));
   if (name === "help") return await print(helpOfAll(COMMANDS));

@@ -47,10 +47,16 @@ function userName(): string {
   return `${name ?? "uid"} (${uid})`;
 }
 
-function runtimeName(): string {
+/** `deno`, `bun` or `node`, with its version. */
+export function runtimeName(): string {
   const { bun, deno, node } = process.versions as Record<string, string | undefined>;
   if (deno !== undefined) return `deno ${deno}`;
   return bun !== undefined ? `bun ${bun}` : `node ${node}`;
+}
+
+/** Operating system and processor, such as `linux-x64`. */
+export function platformName(): string {
+  return `${process.platform}-${process.arch}`;
 }
 
 function isRunning(processId: number): boolean | undefined {

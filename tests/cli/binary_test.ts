@@ -20,7 +20,11 @@ test(
       const cwd = join(folder, "empty");
       await mkdir(cwd);
       const version = await execute([tidemark, "--version"], { cwd });
-      assert.equal(version.stdout, `tidemark ${VERSION}\n`, version.stderr);
+      assert.equal(version.stdout.split("\n")[0], `tidemark ${VERSION}`, version.stderr);
+      const facts = JSON.parse((await execute([tidemark, "--version", "--json"], { cwd })).stdout);
+      const commit = await execute(["git", "rev-parse", "HEAD"]);
+      assert.equal(facts.build.commit, commit.code === 0 ? commit.stdout.trim() : "unknown");
+      assert.match(`${facts.platform} ${facts.build.target} ${facts.runtime}`, /^(\S+) \1 bun /);
       const stdin = "one\ntwo\n";
       const local = await execute([tidemark, "append", ...TO_W], { cwd, stdin });
       assert.equal(local.code, 0, local.stderr);

@@ -16,7 +16,15 @@ const UUID = "01a22a92-1ae8-748b-b347-2026a263a87f";
 describe("tidemark", () => {
   test("prints its version", async () => {
     const { code, stdout } = await run(["--version"]);
-    assert.deepEqual([code, stdout], [0, `tidemark ${VERSION}\n`]);
+    const [first, ...facts] = stdout.split("\n");
+    assert.deepEqual([code, first], [0, `tidemark ${VERSION}`]);
+    assert.match(
+      facts.join(),
+      /commit +none: it runs from its sources,.*target .*runtime .*format +1/,
+    );
+    const { json } = await run(["--version", "--json"]);
+    assert.deepEqual([json.version, json.formatVersion, json.build], [VERSION, 1, null]);
+    assert.match(`${json.runtime} ${json.platform}`, /^(deno|bun|node) [0-9.]+ \w+-\w+$/);
   });
 
   test("lists its commands for --help, help and -h", async () => {

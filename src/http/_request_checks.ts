@@ -88,7 +88,35 @@ export function unsupportedMediaType(found: string, wanted: readonly string[]): 
   );
 }
 
+/** What reads or writes JSON may recurse: what is nested deeper would end the stack. */
+const JSON_DEPTH_MAX = 200;
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+/** `[`, `{` and what closes them. */
+const DEPTH_OF: ReadonlyMap<number, number> = new Map([[0x5b, 1], [0x7b, 1], [0x5d, -1], [
+  0x7d,
+  -1,
+]]);
+
+function refuseDeep(bytes: Uint8Array): void {
+  let depth = 0;
+  let isText = false;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (isText && byte === BACKSLASH) at += 1;
+    else if (byte === QUOTE) isText = !isText;
+    else if (!isText) depth += DEPTH_OF.get(byte) ?? 0;
+    if (depth > JSON_DEPTH_MAX) {
+      throw new RequestError(
+        400,
+        `Cannot read the body: it is nested deeper than ${JSON_DEPTH_MAX}, at byte ${at}`,
+        { depthMax: JSON_DEPTH_MAX, position: at },
+      );
+    }
+  }
+}
+
 function parseObject(bytes: Uint8Array): unknown {
+  refuseDeep(bytes);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

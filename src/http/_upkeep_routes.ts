@@ -1,5 +1,6 @@
 /** What a job keeps: collect, count, verify, salvage. */
 import type * as v from "valibot";
+import { authorize } from "./_authorize.ts";
 import { COLLECTION, EXPLANATION, SALVAGE, USAGE, VERIFIED } from "./_answers.ts";
 import { EXPLAIN_BODY, GC_BODY, JOB_PATH, SALVAGE_BODY, VERIFY_BODY } from "./_requests.ts";
 import { type Route, route } from "./_route.ts";
@@ -40,7 +41,10 @@ export const UPKEEP_ROUTES: readonly Route[] = [
       200: { description: "What the next collection does with it, and why", json: EXPLANATION },
     },
     errors: ["aborted"],
-    async handle(request, { body: { key, ...options } }) {
+    async handle(request, { path, body: { key, ...options } }) {
+      // Any key can be asked for: those of others are for who may read everything.
+      const isOwn = !key.includes("/") || key.startsWith(`jobs/${path.job}/`);
+      if (!isOwn) authorize(request.grant, "read", "store");
       const job = await request.job();
       return answer(await job.explain(key, { ...options, signal: request.signal }));
     },

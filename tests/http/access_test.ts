@@ -129,6 +129,31 @@ describe("tokens", () => {
       assert.equal((await app.store.jobs()).includes("nobody"), false);
     }));
 
+  test("of one job ask nothing about the objects of another", () =>
+    withJobs(async (app) => {
+      const explain = async (name: string, key: string): Promise<number> => {
+        const asked = { headers: bearer(name), json: { key } };
+        return (await app.ask("POST", "/v1/jobs/mine/explain", asked)).status;
+      };
+      const owner = `owners/${"1".padStart(20, "0")}.json`;
+      assert.equal(await explain("reader", `jobs/mine/${owner}`), 200);
+      const others = [
+        `jobs/others/${owner}`,
+        `jobs/nobody/${owner}`,
+        "coordinator/x",
+        "jobs/mine2/x",
+      ];
+      for (const key of others) {
+        assert.equal(await explain("reader", key), 403, key);
+        assert.equal(await explain("auditor", key), 200, key);
+      }
+      for (const key of ["jobs/mine/../others/x", "jobs/mine//x", "jobs/mine/./x"]) {
+        const asked = { headers: bearer("reader"), json: { key } };
+        const answer = await app.ask("POST", "/v1/jobs/mine/explain", asked);
+        assert.deepEqual([answer.status, answer.json.size], [200, undefined], key);
+      }
+    }));
+
   test("with a prefix are for each job of it", () =>
     withJobs(async (app) => {
       const headers = bearer("pipeline");

@@ -19,7 +19,10 @@ export const OPENAPI_ROUTES: readonly Route[] = [
       200: {
         description: "The document",
         content: {
-          "application/json": { description: "OpenAPI 3.1", schema: v.looseObject({}) },
+          "application/json": {
+            description: "OpenAPI 3.1",
+            schema: v.record(v.string(), v.unknown()),
+          },
         },
       },
     },

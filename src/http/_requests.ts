@@ -130,16 +130,19 @@ export const CHECKPOINT_STATE_PATH = {
 };
 
 /** `PUT …/retention`. */
-export const RETENTION_BODY = v.strictObject({
-  minCount: about(
-    "So many of the newest stay, whatever their age",
-    v.pipe(wholeNumber, v.minValue(1, "wants at least 1")),
-  ),
-  maxCount: v.optional(about("Not more than so many stay", wholeNumber)),
-  maxAgeMs: v.optional(
-    about("Beyond minCount, what is older than so many milliseconds goes", wholeNumber),
-  ),
-});
+export const RETENTION_BODY = v.pipe(
+  v.strictObject({
+    minCount: about(
+      "So many of the newest stay, whatever their age",
+      v.pipe(wholeNumber, v.minValue(1, "wants at least 1")),
+    ),
+    maxCount: v.optional(about("Not more than so many stay; not below minCount", wholeNumber)),
+    maxAgeMs: v.optional(
+      about("Beyond minCount, what is older than so many milliseconds goes", wholeNumber),
+    ),
+  }),
+  v.examples([{ minCount: 2 }, { minCount: 3, maxCount: 10, maxAgeMs: 86_400_000 }]),
+);
 
 /** `PUT /v1/jobs/{job}`. */
 export const JOB_BODY = v.strictObject({
@@ -209,17 +212,23 @@ export const VERIFY_BODY = v.strictObject({
 });
 /** `POST …/persist`. */
 export const PERSIST_BODY = v.strictObject({
-  from: v.optional(about("Sequence number of the first change set to wait for", wholeNumber)),
+  from: v.optional(about(
+    "Sequence number of the first change set to wait for, not above the active one",
+    v.pipe(wholeNumber, v.examples([0])),
+  )),
 });
 /** `POST …/truncate`. */
 export const TRUNCATE_BODY = v.strictObject({
-  to: about("Change sets below this sequence number are given up", wholeNumber),
+  to: about(
+    "Change sets below this sequence number are given up: one that roll or a checkpoint gave",
+    v.pipe(wholeNumber, v.examples([0])),
+  ),
 });
 /** `PUT …/writers/{writer}`. */
 export const WRITER_BODY = v.strictObject({
   keyGroups: v.optional(about(
     "First and last key group that it takes, both included; metadata (-1) it takes in any case",
-    v.strictTuple([keyGroup, keyGroup]),
+    v.pipe(v.strictTuple([keyGroup, keyGroup]), v.examples([[0, 127], [0, KEY_GROUP_MAX]])),
   )),
 });
 /** A body that says nothing. */

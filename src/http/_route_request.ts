@@ -104,12 +104,19 @@ export class RouteRequest {
   }
 
   /** The body piece by piece, decompressed, of any length. */
-  async *stream(): AsyncGenerator<Uint8Array> {
+  stream(): AsyncGenerator<Uint8Array> {
     const plain = decompressed(this.#context.req.raw);
-    try {
-      yield* streamBody(plain.request, this.services.bodyWatch);
-    } finally {
-      plain.end();
-    }
+    return endingWith(plain.end, streamBody(plain.request, this.services.bodyWatch));
+  }
+}
+
+async function* endingWith(
+  end: () => void,
+  pieces: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces;
+  } finally {
+    end();
   }
 }

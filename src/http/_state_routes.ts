@@ -33,7 +33,10 @@ export const STATE_ROUTES: readonly Route[] = [
     async handle(request, { path }) {
       const job = await request.job();
       const { signal } = request;
-      return answer(await job.writeState(path.state, request.stream(), { signal }), 201);
+      const pieces = request.stream();
+      // Read first: what can't be read leaves nothing behind in the store.
+      const first = await pieces.next();
+      return answer(await job.writeState(path.state, following(first, pieces), { signal }), 201);
     },
   }),
   route({
@@ -55,6 +58,19 @@ export const STATE_ROUTES: readonly Route[] = [
     handle: (request, { path }) => read(request, path),
   }),
 ];
+
+/** What has been read, and the rest. */
+async function* following(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (!first.done) yield first.value;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
+}
 
 type StatePath = v.InferOutput<v.StrictObjectSchema<typeof CHECKPOINT_STATE_PATH, undefined>>;
 

@@ -81,7 +81,9 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
   format: (format: string, value, place) => {
     if (typeof value !== "string") return [];
     if (format === "uuid") return unless(UUID.test(value), place, "is no uuid");
-    if (format === "uint64") return unless(BigInt(value) < 2n ** 64n, place, "is no u64");
+    if (format === "uint64") {
+      return unless(/^[0-9]+$/.test(value) && BigInt(value) < 2n ** 64n, place, "is no u64");
+    }
     return [`${place.path}: the format ${format} is not known`];
   },
   contentEncoding: (_encoding: string, value, place) =>

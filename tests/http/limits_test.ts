@@ -70,7 +70,12 @@ describe("a body that stalls", () => {
 
   test("gives way to others: four stalled states hold nobody up for long", () =>
     withClock(async (app, clock) => {
-      const stalled = Array.from({ length: 4 }, () => upload(app, new SlowBody()));
+      const stalled = Array.from({ length: 4 }, () => {
+        const body = new SlowBody();
+        const asked = upload(app, body);
+        body.send(1);
+        return asked;
+      });
       await watched(clock);
       const refused = await app.ask("POST", STATE, { body: "x", type: BYTES });
       assert.deepEqual([refused.status, refused.json.code], [503, "backpressure"]);

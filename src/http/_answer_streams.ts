@@ -76,7 +76,7 @@ export class AnswerStreams {
       if (idleMsMax === 0) return;
       timer = this.#clock.schedule(idleMsMax, () => {
         close();
-        controller.error(new Error(`The reader took nothing for ${idleMsMax} ms`));
+        controller.error(tookNothing(idleMsMax));
         // It can't be told any more: the connection is cut.
         void source.leave()?.catch(() => undefined);
       });
@@ -106,6 +106,13 @@ export class AnswerStreams {
       },
     }, { highWaterMark: 0 });
   }
+}
+
+/** Runtimes print it: where in the program it comes from helps nobody. */
+function tookNothing(idleMsMax: number): Error {
+  const error = new Error(`The reader of an answer took nothing for ${idleMsMax} ms`);
+  error.stack = error.message;
+  return error;
 }
 
 function tooMany(streamsMax: number): TidemarkError {

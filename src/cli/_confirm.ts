@@ -34,15 +34,21 @@ export function requireAssent(
  * Asks, unless `--yes` has answered already.
  *
  * @param plan What would be done.
+ * @param options `word`: what must be typed, where a yes comes too easily. @default yes
  * @throws {TidemarkError} `aborted` when the answer is not yes
  */
-export async function confirm(context: CommandContext, plan: string): Promise<void> {
+export async function confirm(
+  context: CommandContext,
+  plan: string,
+  { word }: { readonly word?: string } = {},
+): Promise<void> {
   const { io, options, report } = context;
   if (options.flag("yes")) return;
   report.note(plan);
-  report.ask("Do it? [y/N]");
-  if (/^(y|yes)$/i.test((await readLine(io.readInput())).trim())) return;
-  throw new TidemarkError("aborted", "Did nothing, as the answer was not yes");
+  report.ask(word === undefined ? "Do it? [y/N]" : `Type ${word} to do it:`);
+  const answer = (await readLine(io.readInput())).trim();
+  if (word === undefined ? /^(y|yes)$/i.test(answer) : answer === word) return;
+  throw new TidemarkError("aborted", `Did nothing, as the answer was not ${word ?? "yes"}`);
 }
 
 async function readLine(input: AsyncIterable<Uint8Array>): Promise<string> {

@@ -3,10 +3,18 @@
 /** How much of the beginning is looked at. */
 const FIRST_BYTES = 512;
 
-/** The first bytes, fewer where the input has fewer, and the whole input with them. */
-export async function firstBytesOf(
-  input: AsyncIterable<Uint8Array>,
-): Promise<{ first: Uint8Array; bytes: AsyncIterable<Uint8Array> }> {
+/** An input that was looked at. */
+export interface PeekedInput {
+  /** The first bytes, fewer where the input has fewer. */
+  readonly first: Uint8Array;
+  /** The whole input. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Lets go of the input, also where nobody has begun to read it. */
+  close(): Promise<unknown>;
+}
+
+/** Looks at the first bytes of an input. */
+export async function firstBytesOf(input: AsyncIterable<Uint8Array>): Promise<PeekedInput> {
   const pieces = input[Symbol.asyncIterator]();
   let first = new Uint8Array();
   while (first.length < FIRST_BYTES) {
@@ -17,19 +25,16 @@ export async function firstBytesOf(
     longer.set(next.value, first.length);
     first = longer;
   }
-  return { first, bytes: withFirst(first, pieces) };
+  const close = () => Promise.resolve(pieces.return?.());
+  return { first, bytes: withFirst(first, pieces), close };
 }
 
 async function* withFirst(
   first: Uint8Array,
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  try {
-    if (first.length > 0) yield first;
-    for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
-      yield next.value;
-    }
-  } finally {
-    await rest.return?.();
+  if (first.length > 0) yield first;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
+    yield next.value;
   }
 }

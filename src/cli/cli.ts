@@ -21,6 +21,7 @@ import { CHECKPOINT } from "./commands/checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
 import { CONFIG } from "./commands/config.ts";
 import { DELETE } from "./commands/delete.ts";
+import { DELETE_JOB } from "./commands/delete_job.ts";
 import { DU } from "./commands/du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 import { EXPORT } from "./commands/export.ts";
@@ -61,6 +62,7 @@ export const COMMANDS: readonly Command[] = [
   PIN,
   UNPIN,
   DELETE,
+  DELETE_JOB,
   GC,
   SALVAGE,
   INSPECT,

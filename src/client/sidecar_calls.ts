@@ -13,6 +13,7 @@ import type {
   CheckpointOptions,
   CollectionOptions,
   CollectionReport,
+  JobDeletion,
   JobImport,
   JobUsage,
   KeyGroupRange,
@@ -25,6 +26,7 @@ import type {
   StateContent,
   StateMetadata,
   StateSource,
+  StoreStatus,
   VerifyOptions,
   VerifyReport,
   WaitOptions,
@@ -53,6 +55,18 @@ export interface JobFacts {
   readonly head: string | null;
   readonly writers: readonly WriterPosition[];
   readonly retention: RetentionPolicy;
+}
+
+/** The store and its sidecar. */
+export interface StoreFacts extends Omit<StoreStatus, "jobs"> {
+  readonly store: string;
+  readonly location: string;
+  readonly version: string;
+  readonly formatVersion: number;
+  readonly uptimeMs: number;
+  /** How many jobs there are. */
+  readonly jobs: number;
+  readonly openJobs: StoreStatus["jobs"];
 }
 
 /** What a job is made with. */
@@ -195,6 +209,22 @@ export class SidecarCalls {
     const answer = await this.#transport.stream({ path, repeat: "lost", signal: options.signal });
     const signals = [this.#transport.closed, options.signal];
     yield* readStateStream(answer, { what: `state ${name} of job ${job}`, url: this.url, signals });
+  }
+
+  /** Deletes a whole job; what can't be undone is confirmed by its name. */
+  async deleteJob(job: string, { signal }: WaitOptions = {}): Promise<JobDeletion> {
+    return await this.#transport.json({
+      method: "DELETE",
+      path: `${jobPath(job)}${queryOf({ confirm: job })}`,
+      lostOutcome: "unknown",
+      repeat: "never",
+      signal,
+    }) as unknown as JobDeletion;
+  }
+
+  /** How the store and the sidecar are. */
+  async store(options: WaitOptions = {}): Promise<StoreFacts> {
+    return await this.#get("/v1/store", options) as unknown as StoreFacts;
   }
 
   /**

@@ -99,6 +99,7 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
   unpin: { args: ({ uuids }) => [...J, uuids[1]] },
   delete: { args: ({ uuids }) => [...J, uuids[0], "--yes"] },
   config: { args: () => [], differs: { settings: "it shows which side was named" } },
+  "delete-job": { args: () => [...J, "--yes"] },
   gc: { args: ({ uuids }) => [...J, "--yes", "--now", "--except", uuids[1]] },
   salvage: {
     args: () => [...J, "--dry-run"],

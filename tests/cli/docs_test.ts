@@ -13,7 +13,7 @@ function section(title: string): string {
 }
 
 test("docs/CLI.md lists every command", () => {
-  const listed = [...text.split("## Which store")[0].matchAll(/^\| `(\w+)` +\|/gm)].map((
+  const listed = [...text.split("## Which store")[0].matchAll(/^\| `([\w-]+)` +\|/gm)].map((
     [, name],
   ) => name);
   assert.deepEqual(listed, COMMANDS.map(({ name }) => name));

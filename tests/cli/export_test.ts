@@ -2,17 +2,12 @@ import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { OpenStore } from "../../src/cli/command.ts";
-import { encodeChanges } from "../../src/engine/format/change_input.ts";
 import type { Change } from "../../src/engine/types.ts";
-import { createApp } from "../../src/http/mod.ts";
 import { exportFormatOf, ExportReader } from "../../src/cli/_export_form.ts";
 import { readPieces } from "../../src/cli/_input.ts";
 import { checkName } from "../../src/engine/paths.ts";
-import { openStore } from "../../src/runtime/open_store.ts";
-import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
-import { posixOn } from "../doubles/posix_on_double.ts";
-import { type Ran, run, type RunOptions, TestIo, withFolder } from "./_run.ts";
+import { lines, Place } from "./_place.ts";
+import { run, TestIo, withFolder } from "./_run.ts";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** Text, bytes that are none, metadata, nothing, and what looks like the form's own words. */
@@ -23,61 +18,9 @@ const ODD: readonly Change[] = [
   { keyGroup: 2 ** 31 - 1, data: new Uint8Array() },
 ];
 
-/** A store on a disk in memory, worked on by the command line alone. */
-class Place {
-  readonly #disk = new ForgettingDisk();
-  readonly #side: "store" | "url";
-
-  constructor(side: "store" | "url" = "store") {
-    this.#side = side;
-  }
-
-  readonly open: OpenStore = (_, given) =>
-    openStore(posixOn(this.#disk), { ...given, persistDelayMs: 0 });
-
-  /** Appends changes to writers of job j, and makes a checkpoint. */
-  async fill(writers: Readonly<Record<string, readonly Change[]>>): Promise<string> {
-    await using store = await this.open("", {});
-    const job = await store.job("j");
-    for (const [writer, changes] of Object.entries(writers)) {
-      for (const change of changes) {
-        await job.writer(writer).appendAt(undefined, encodeChanges([change]));
-      }
-    }
-    return (await job.checkpoint()).uuid;
-  }
-
-  async run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-    const [name, ...rest] = args;
-    if (this.#side === "store") {
-      const place = ["--store", "/disk/store", ...rest];
-      return await run([name, ...place], { ...options, openStore: this.open });
-    }
-    await using store = await this.open("", {});
-    const app = createApp(store);
-    const fetch = (request: Request): Promise<Response> => app.fetch(request);
-    const place = ["--url", "http://127.0.0.1:7460", ...rest];
-    return await run([name, ...place], { ...options, io: { ...options.io, fetch } });
-  }
-
-  /** Changes of a writer's tail. */
-  async tailOf(writer: string): Promise<[number, string][]> {
-    await using store = await this.open("", { mode: "read" });
-    await using reader = await store.reader("j");
-    const found: [number, string][] = [];
-    for await (const { keyGroup, data } of reader.restore({ at: "tail", writers: [writer] })) {
-      found.push([keyGroup, String.fromCharCode(...data)]);
-    }
-    return found;
-  }
-}
-
 const J = ["--job", "j"];
 const told = (changes: readonly Change[]) =>
   changes.map(({ keyGroup, data }) => [keyGroup, String.fromCharCode(...data)]);
-const lines = (...texts: string[]): Change[] =>
-  texts.map((text) => ({ keyGroup: 0, data: utf8(text) }));
-
 async function exported(
   writers: Readonly<Record<string, readonly Change[]>>,
   ...args: string[]

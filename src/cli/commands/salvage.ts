@@ -4,7 +4,7 @@
  */
 import type { SalvageReport } from "../../engine/types.ts";
 import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
-import { openSalvage, OWN_OPTIONS } from "../target/open_target.ts";
+import { openStoreTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatCount, formatTable } from "../_format.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
@@ -37,7 +37,7 @@ async function run(context: CommandContext): Promise<number> {
   if (!isLook && accepted === undefined) {
     requireAssent(context, "salvage", "--dry-run", "it gives up what can't be read");
   }
-  await using target = await openSalvage(context, isLook ? "read" : "own");
+  await using target = await openStoreTarget(context, isLook ? "read" : "own");
   report.progress(() => `reading all of job ${job}`);
   const plan = await target.salvage(job, { dryRun: true });
   if (isLook || !plan.isNeeded) {

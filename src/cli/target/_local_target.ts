@@ -8,15 +8,9 @@ import type {
   RestoredSlice,
   Store,
 } from "../../engine/types.ts";
+import { loggerOf } from "../_log.ts";
 import { openNamedStore } from "./store.ts";
-import type {
-  AppendPlace,
-  OpenFor,
-  ReadStore,
-  ReadTarget,
-  SalvageTarget,
-  Target,
-} from "./target.ts";
+import type { AppendPlace, OpenFor, ReadStore, ReadTarget, StoreTarget, Target } from "./target.ts";
 import type { CommandContext } from "../command.ts";
 
 /** Opens the job `job` of the store that the options name, as its owner. */
@@ -42,14 +36,31 @@ export async function openLocalStore(context: CommandContext): Promise<ReadStore
   return storeOf(await openNamedStore(context, { mode: "read", create: false }));
 }
 
-/** Opens the store that the options name, to salvage a job of it, or only to look. */
-export async function openLocalSalvage(
+/** Opens the store that the options name, to work on whole jobs of it, or only to look. */
+export async function openLocalStoreTarget(
   context: CommandContext,
   mode: "read" | "own",
-): Promise<SalvageTarget> {
-  const store = await openNamedStore(context, { mode, create: false });
+  create: boolean,
+): Promise<StoreTarget> {
+  return storeTargetOf(await openNamedStore(context, { mode, create }));
+}
+
+/** The same of a store in a folder that is named apart; made where it is missing. */
+export async function openOtherStore(
+  { io, openStore, report, settings }: CommandContext,
+  folder: string,
+): Promise<StoreTarget> {
+  const options = { ...settings.ofStore(), logger: loggerOf(report), create: true };
+  return storeTargetOf(await openStore(io.absolutePath(folder), options));
+}
+
+function storeTargetOf(store: Store): StoreTarget {
   return {
+    location: store.location,
     salvage: (job, options) => store.salvage(job, options),
+    deleteJob: (job, options) => store.deleteJob(job, options),
+    exportJob: (job, options) => store.exportJob(job, options),
+    importJob: (job, archive, options) => store.importJob(job, archive, options),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }

@@ -8,14 +8,7 @@ import { unixFetch } from "../../runtime/unix_fetch.ts";
 import type { CommandContext } from "../command.ts";
 import type { Settings } from "../settings/settings.ts";
 import { clientToken } from "../tokens.ts";
-import type {
-  AppendPlace,
-  OpenFor,
-  ReadStore,
-  ReadTarget,
-  SalvageTarget,
-  Target,
-} from "./target.ts";
+import type { AppendPlace, OpenFor, ReadStore, ReadTarget, StoreTarget, Target } from "./target.ts";
 import { UsageError } from "../_usage_error.ts";
 
 const RETRY_DELAY_MS = 1000;
@@ -39,11 +32,18 @@ export function openRemoteStore({ io, settings }: CommandContext, url: string): 
   return storeOf(clientOf(io, url, settings));
 }
 
-/** Salvages at a sidecar. */
-export function openRemoteSalvage({ io, settings }: CommandContext, url: string): SalvageTarget {
+/** A sidecar's store, to work on whole jobs of it. */
+export function openRemoteStoreTarget(
+  { io, settings }: CommandContext,
+  url: string,
+): StoreTarget {
   const client = clientOf(io, url, settings);
   return {
+    location: client.url,
     salvage: (job, { accept, dryRun }) => client.salvage(job, { accept, dryRun }),
+    deleteJob: (job, { signal }) => client.deleteJob(job, { signal }),
+    exportJob: (job, { at, signal }) => client.exportJob(job, { at, signal }),
+    importJob: (job, archive, { signal }) => client.importJob(job, archive, { signal }),
     [Symbol.asyncDispose]: letNothingGo,
   };
 }

@@ -2,11 +2,16 @@
  * Finds the job that the options name, here or at a sidecar.
  * @module
  */
-import { openLocalSalvage, openLocalStore, openLocalTarget } from "./_local_target.ts";
-import { openRemoteSalvage, openRemoteStore, openRemoteTarget } from "./_remote_target.ts";
+import {
+  openLocalStore,
+  openLocalStoreTarget,
+  openLocalTarget,
+  openOtherStore,
+} from "./_local_target.ts";
+import { openRemoteStore, openRemoteStoreTarget, openRemoteTarget } from "./_remote_target.ts";
 import { optionsOf } from "../settings/settings.ts";
 import { TAKE_OVER_OPTION } from "./store.ts";
-import type { OpenFor, ReadStore, SalvageTarget, Target } from "./target.ts";
+import type { OpenFor, ReadStore, StoreTarget, Target } from "./target.ts";
 import type { CommandContext, CommandOption } from "../command.ts";
 
 /** The option that names a job. */
@@ -63,12 +68,22 @@ export async function openReadStore(context: CommandContext): Promise<ReadStore>
   return openRemoteStore(context, url);
 }
 
-/** Opens the store that the options name, to salvage a job of it, or only to look. */
-export async function openSalvage(
+/** Opens the store that the options name, to work on whole jobs of it, or only to look. */
+export async function openStoreTarget(
   context: CommandContext,
   mode: "read" | "own",
-): Promise<SalvageTarget> {
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<StoreTarget> {
   const url = context.settings.sidecar;
-  if (url === undefined) return await openLocalSalvage(context, mode);
-  return openRemoteSalvage(context, url);
+  if (url === undefined) return await openLocalStoreTarget(context, mode, create);
+  return openRemoteStoreTarget(context, url);
+}
+
+/** Opens another store besides: in a folder, made where it is missing, or of a sidecar. */
+export async function openOther(
+  context: CommandContext,
+  { folder, url }: { readonly folder?: string; readonly url?: string },
+): Promise<StoreTarget> {
+  if (url !== undefined) return openRemoteStoreTarget(context, url);
+  return await openOtherStore(context, folder ?? "");
 }

@@ -10,7 +10,12 @@ import type {
   CheckpointOptions,
   CollectionOptions,
   CollectionReport,
+  DeleteJobOptions,
   EncodedChanges,
+  ExportJobOptions,
+  ImportJobOptions,
+  JobDeletion,
+  JobImport,
   JobStanding,
   JobUsage,
   KeyGroupRange,
@@ -96,7 +101,17 @@ export interface ReadStore extends AsyncDisposable {
   reader(job: string): Promise<ReadTarget>;
 }
 
-/** A store, here or at a sidecar, whose jobs can be salvaged. */
-export interface SalvageTarget extends AsyncDisposable {
+/** A store, here or at a sidecar, of which whole jobs are worked on. */
+export interface StoreTarget extends AsyncDisposable {
+  /** Where it is, for people. */
+  readonly location: string;
   salvage(job: string, options: SalvageOptions): Promise<SalvageReport>;
+  deleteJob(job: string, options: DeleteJobOptions): Promise<JobDeletion>;
+  /** The job as one archive; ends only when all of it came. */
+  exportJob(job: string, options: ExportJobOptions): AsyncIterable<Uint8Array>;
+  importJob(
+    job: string,
+    archive: AsyncIterable<Uint8Array>,
+    options: ImportJobOptions,
+  ): Promise<JobImport>;
 }

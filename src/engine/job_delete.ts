@@ -11,7 +11,9 @@ import {
   isDeleted,
   jobNotFound,
   leftOf,
+  letGo,
   sweepDeleted,
+  type SweptJob,
 } from "./checkpoint/deleted_job.ts";
 import { readLeases } from "./checkpoint/lease.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
@@ -51,7 +53,7 @@ export async function deleteJob(options: JobDeleteOptions): Promise<JobDeletion>
   try {
     return await carryOut(options);
   } finally {
-    await lock?.close();
+    await letGo(options, lock);
   }
 }
 
@@ -75,9 +77,30 @@ async function checkNotRead({ place, ports, isReadHere }: JobDeleteOptions): Pro
   );
 }
 
-async function carryOut(
+async function sweep(
   { place, ports, signal, onProgress }: JobDeleteOptions,
-): Promise<JobDeletion> {
+  owner: OwnerKey,
+): Promise<SweptJob> {
+  const checkOwner = () => owner.check();
+  const swept = await sweepDeleted(place, { checkOwner, signal, onProgress });
+  await sweepTemporaries(place, owner.epoch, ports);
+  await place.reserve?.ensure();
+  await place.room?.recount();
+  return swept;
+}
+
+/** What fails once the deletion is published. */
+function deletedAllTheSame({ keys: { job } }: JobPlace, error: unknown): unknown {
+  if (!(error instanceof TidemarkError)) return error;
+  return new TidemarkError(
+    error.code,
+    `Job ${job} is deleted, but not all of it is removed: ${error.message}; delete it again to remove the rest`,
+    { outcome: "applied", details: error.details, cause: error },
+  );
+}
+
+async function carryOut(options: JobDeleteOptions): Promise<JobDeletion> {
+  const { place, ports, signal } = options;
   const newest = await checkThere(place);
   signal?.throwIfAborted();
   const owner = await OwnerKey.takeFrom(newest.epoch + 1, { ...place, ports });
@@ -89,16 +112,14 @@ async function carryOut(
       checkpoints = found.checkpoints.length;
       return emptyGeneration("deleted", found, owner.epoch);
     });
-    const checkOwner = () => owner.check();
-    const swept = await sweepDeleted(place, { checkOwner, signal, onProgress });
-    await sweepTemporaries(place, owner.epoch, ports);
-    await place.reserve?.ensure();
-    await place.room?.recount();
+    const swept = await sweep(options, owner).catch((error) => {
+      throw deletedAllTheSame(place, error);
+    });
     const { job } = place.keys;
     const { deletedObjects, problems } = swept;
     ports.logger.log("warning", "Deleted a job", { job, checkpoints, deletedObjects, problems });
     return { job, checkpoints, ...swept };
   } finally {
-    await owner.close();
+    await letGo(options, owner);
   }
 }

@@ -10,7 +10,7 @@ import { ArchivePlan, type PlannedObject } from "./checkpoint/archive_plan.ts";
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readManifest, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import { Checkpointer } from "./checkpoint/checkpointer.ts";
-import { emptyGeneration, isFree, sweepDeleted } from "./checkpoint/deleted_job.ts";
+import { emptyGeneration, isFree, letGo, sweepDeleted } from "./checkpoint/deleted_job.ts";
 import { orAborted } from "./checkpoint/or_aborted.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { withReserve } from "./checkpoint/reserve.ts";
@@ -51,7 +51,7 @@ export async function importJob(options: JobImportOptions): Promise<JobImport> {
     try {
       return await carryOut(options, { reader, archive, plan });
     } finally {
-      await lock?.close();
+      await letGo(options, lock);
     }
   } finally {
     await reader.close();
@@ -82,7 +82,7 @@ async function carryOut(options: JobImportOptions, source: Source): Promise<JobI
     });
     return await new Import(options, source, { owner, catalog, run }).run();
   } finally {
-    await owner.close();
+    await letGo(options, owner);
   }
 }
 

@@ -338,6 +338,23 @@ describe("importJob", () => {
     assert.ok(refused > archive.length / 37 / 2, String(refused));
   });
 
+  test("a file of a later epoch than its job is refused: the new owner's would stand below it", async () => {
+    const objects = newMemory();
+    const { job } = await openJobOn(objects);
+    append(job, "totals", "a");
+    await job.checkpoint();
+    await job.close();
+    const { store: from, job: later } = await openJobOn(objects);
+    await appendDurably(later, "totals", "b");
+    const [index, ...rest] = await filesOf(await gather(from.exportJob(JOB)));
+    const body = decodeArchive(index.bytes);
+    const bytes = encodeArchive({ ...body, epoch: later.epoch - 1 });
+    const { store } = await openEngine();
+    const lower = inPieces(archiveOf([{ name: ARCHIVE_NAME, bytes }, ...rest]));
+    const { message } = await rejectsWith(store.importJob("bad", lower), "invalid-archive");
+    assert.match(message, /later epoch/);
+  });
+
   test("what fails, or is stopped, while it comes leaves nothing", async () => {
     const { store: from } = await openRichJob();
     const archive = await gather(from.exportJob(JOB));
@@ -400,6 +417,8 @@ describe("importJob", () => {
     await rejectsWith(other.store.reader("copy"), "job-not-found");
   });
 });
+
+const UNNEEDED = `states/${"3".padStart(20, "0")}-0197a0e0-0000-7000-8000-000000000001.lz4`;
 
 /** Archives that are bad, each with what the error says. */
 function badArchives(
@@ -488,6 +507,21 @@ function badArchives(
         },
       }),
       /is damaged/,
+    ],
+    [
+      "more than anything needs",
+      made([
+        {
+          name: ARCHIVE_NAME,
+          bytes: encodeArchive({
+            ...body,
+            objects: [...body.objects, { name: UNNEEDED, size: 9 }],
+          }),
+        },
+        ...rest,
+        { name: UNNEEDED, bytes: new Uint8Array(9) },
+      ]),
+      /nothing in it needs states/,
     ],
     ["a flipped index", inPieces(flip(700)(archive)), /archive\.json/],
   ];

@@ -140,7 +140,7 @@ export class Catalog {
     }
   }
 
-  /** @param own Numbers under which the content is there, though it need not be on disk: added to. */
+  /** @param own Numbers under which the content is there, whether on disk or not: added to. */
   async #repeat(first: Attempt, own: Set<number>): Promise<"ours" | "taken"> {
     let attempt = first;
     const causes: unknown[] = [];
@@ -153,6 +153,7 @@ export class Catalog {
         await this.#reread(attempt.body.epoch);
         return "taken";
       }
+      own.add(attempt.body.number);
       // A number that was pruned since can be created again: that must not pass for the newest.
       this.#checkOwner();
       this.#newest = attempt.body;
@@ -160,7 +161,6 @@ export class Catalog {
         await this.#prune();
         return "ours";
       }
-      own.add(attempt.body.number);
       // Its name may not be on disk: the same content goes under the next number.
       attempt = this.#attempt(attempt.body, attempt.body.number + 1);
     }

@@ -6,6 +6,7 @@
  */
 import { TidemarkError } from "../errors.ts";
 import type { GenerationBody } from "../format/generation.ts";
+import type { Ports } from "../port/ports.ts";
 import { deleteAll } from "../storage/delete_all.ts";
 import type { JobDeletion, Problem, Progress } from "../types.ts";
 import type { GenerationContent } from "./catalog.ts";
@@ -140,4 +141,15 @@ export async function leftOf({ backend, keys }: JobPlace): Promise<Map<string, n
   generations.sort((a, b) => a.number - b.number);
   for (const { key, size } of generations.slice(0, -1)) sizes.set(key, size);
   return sizes;
+}
+
+/** Closes what nothing depends on any more: that it fails changes nothing of what was done. */
+export async function letGo(
+  { place, ports: { logger } }: { readonly place: JobPlace; readonly ports: Pick<Ports, "logger"> },
+  held: { close(): Promise<void> } | undefined,
+): Promise<void> {
+  const { job } = place.keys;
+  await held?.close().catch((error) =>
+    logger.log("warning", "Cannot let go of what a job was held by", { job, error })
+  );
 }

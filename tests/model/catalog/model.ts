@@ -3,6 +3,7 @@
  * @module
  */
 import type { Emit, Model } from "../explorer.ts";
+import { publishDeleted, startDeleter, sweepDeleted } from "./deleting.ts";
 import { confirmedStays, publishedIsRestorable } from "./invariants.ts";
 import { collect, publishCheckpoint, resumeAt, sweep } from "./keeping.ts";
 import { claimEpoch, emitRecovered, publishFence, scanTail, startOwner } from "./opening.ts";
@@ -20,6 +21,7 @@ export function catalogModel(rules: CatalogRules, bounds: Partial<Bounds>): Mode
     successors(state, emit) {
       for (const message of state.messages) land(state, rules, message, emit);
       startOwner(state, rules, emit);
+      startDeleter(state, rules, emit);
       for (const owner of state.owners) stepsOfOwner(state, rules, owner, emit);
       readTail(state, rules, emit);
       mishaps(state, emit);
@@ -77,6 +79,10 @@ function stepsOfOwner(
     }
     case "running":
       return serve(state, rules, owner, emit);
+    case "deleting":
+      return free ? publishDeleted(state, rules, owner, emit) : undefined;
+    case "sweeping":
+      return sweepDeleted(state, rules, owner, emit);
     case "gone":
   }
 }

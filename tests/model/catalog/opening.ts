@@ -67,7 +67,8 @@ export function claimEpoch(
   const ownerKeys = [...state.ownerKeys];
   while (ownerKeys.length < epoch) ownerKeys.push(0);
   ownerKeys[epoch] = (ownerKeys[epoch] ?? 0) | bitOf(owner.process);
-  const claimed = withOwner({ ...state, ownerKeys }, { ...owner, phase: "fencing", epoch });
+  const phase = owner.deletes ? "deleting" : "fencing";
+  const claimed = withOwner({ ...state, ownerKeys }, { ...owner, phase, epoch });
   emit(() => `${who} creates owner key ${epoch}`, claimed);
 }
 
@@ -83,8 +84,11 @@ export function publishFence(
     const gone = withOwner(state, ownerIn("gone", owner.process));
     emit(() => `${who} ends: ${known === null ? "it refuses to open" : "it is fenced"}`, gone);
   } else {
-    const tailFrom = known === NEW_JOB ? owner.epoch : known.tailFrom;
-    const sent = publish(state, { ...owner, known }, { kind: "fence", tailFrom });
+    const isDeleted = known.kind === "deleted";
+    const begins = isDeleted ? rules.deletedTailFrom === "own epoch" : known === NEW_JOB;
+    const tailFrom = begins ? owner.epoch : known.tailFrom;
+    const run = isDeleted ? known.run + 1 : known.run;
+    const sent = publish(state, { ...owner, known }, { kind: "fence", tailFrom, run });
     emit(() => `${who} sends its fence, generation ${known.number + 1}`, sent);
   }
 }

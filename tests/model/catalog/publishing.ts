@@ -92,11 +92,19 @@ function takeEffect(
   const landed = { ...state, generations };
   if (newest !== undefined && generation.number < newest.number) return [landed, null];
   const { kind, epoch, head, writeId } = generation;
+  if (kind === "deleted") return [endJob(landed, epoch), null];
   if (kind === "recovered") return beginService(landed, writeId >> 4, epoch, restored ?? []);
   if (kind !== "resume") return [landed, null];
   const { changes } = checkpointOf(generation, head);
   const truth = { ...state.truth, servingProcess: writeId >> 4, servingEpoch: epoch };
   return [{ ...replaceLine(landed, changes), truth: { ...truth, ...lineOf(changes) } }, null];
+}
+
+/** From here on there is no job: nobody serves, and nothing is restored. */
+function endJob(state: CatalogState, epoch: number): CatalogState {
+  const nothing = { line: [], acknowledged: 0, confirmed: [] };
+  const truth = { servingProcess: -1, servingEpoch: epoch, ...nothing };
+  return { ...replaceLine(state, []), truth };
 }
 
 function lineOf(changes: readonly Change[]): { line: readonly Change[]; acknowledged: number } {
@@ -219,6 +227,7 @@ function failed(
   const known = readNewest(state, rules);
   if (known === null || known.epoch > owner.epoch) return leave(state, rules, owner, pending);
   const idle = { ...owner, pending: null, known };
+  if (owner.deletes) return withOwner(state, { ...idle, phase: "deleting" });
   if (owner.phase !== "running") return withOwner(state, { ...idle, phase: "fencing" });
   return withOwner(cleanUp(state, pending), idle);
 }
@@ -269,6 +278,8 @@ function applyPublished(state: CatalogState, owner: Owner, pending: Pending): Ca
       if (owner.phase === "running") return withOwner(state, owner);
       return withOwner(state, runningWith(owner, generation, restored ?? []));
     }
+    case "deleted":
+      return withOwner(state, { ...owner, phase: "sweeping" });
     case "resume": {
       const { changes } = checkpointOf(generation, generation.head);
       const { epoch } = generation;

@@ -51,6 +51,9 @@ function getGeneration(
 ): void {
   const { reader } = state;
   const generation = state.generations.find(({ number }) => number === reader.listed);
+  if (generation?.kind === "deleted") {
+    return emit(() => "the reader finds no job", { ...state, reader: IDLE_READER });
+  }
   if (generation !== undefined) {
     const label = () => `the reader gets generation ${reader.listed}`;
     return emit(label, { ...state, reader: { ...reader, phase: "scanning", generation } });

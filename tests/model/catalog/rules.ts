@@ -32,6 +32,10 @@ export interface CatalogRules {
   readonly deletionIsPublished: "first, as doomed" | "not at all";
   readonly deletionWaits: "until confirmed" | "until sent";
   readonly sweepTakesFirst: "listing" | "keep set";
+  readonly deleterFences: "takes an epoch" | "deletes as it is";
+  readonly deletedIsPublished: "before anything goes" | "after it went";
+  readonly deletedTailFrom: "own epoch" | "as it was";
+  readonly deletionLeaves: "a generation and the owner keys" | "nothing";
   readonly readerAfterScan: "reads again" | "ends";
   readonly generationVanished: "lists again" | "catalog lost";
 }
@@ -172,6 +176,27 @@ export const CATALOG_RULES: RuleTable<CatalogRules> = {
     text: "The deleter lists first and takes the keep set after",
     default: "listing",
     literal: "keep set",
+  },
+  deleterFences: {
+    text: "Who deletes the job takes an epoch first, as an owner does",
+    default: "takes an epoch",
+    literal: "deletes as it is",
+  },
+  deletedIsPublished: {
+    text: "That the job is deleted is published before anything of it goes",
+    default: "before anything goes",
+    literal: "after it went",
+  },
+  deletedTailFrom: {
+    text: "The generation that says `deleted` sets `tailFrom` to its own epoch, and so does the " +
+      "first of a new job",
+    default: "own epoch",
+    literal: "as it was",
+  },
+  deletionLeaves: {
+    text: "That generation and the owner keys stay, and a new job counts on from there",
+    default: "a generation and the owner keys",
+    literal: "nothing",
   },
   readerAfterScan: {
     text: "A reader of the tail reads the generation again after its scan, and starts over if " +

@@ -33,6 +33,10 @@ export const CATALOG_SETTINGS: readonly Setting[] = [
   { bounds: { appends: 1, opens: 1, removals: 1 }, statesMin: 100 },
   { bounds: { appends: 2, checkpoints: 1, rots: 1, opens: 1 }, statesMin: 2_000 },
   { bounds: { appends: 2, catalogLosses: 1, opens: 2 }, statesMin: 5_000 },
+  { bounds: { appends: 2, checkpoints: 1, deletions: 1, opens: 1 }, statesMin: 20_000 },
+  { bounds: { appends: 1, deletions: 2, opens: 1 }, statesMin: 15_000 },
+  { bounds: { appends: 1, deletions: 1, opens: 1, reads: 1 }, statesMin: 10_000 },
+  { bounds: { appends: 1, deletions: 1, opens: 1, giveUps: 1, lostAnswers: 1 }, statesMin: 7_000 },
 ];
 
 /** Larger ones, for the soak. */
@@ -52,6 +56,8 @@ export const CATALOG_SETTINGS_LARGE: readonly Setting[] = [
   { bounds: { appends: 3, resumes: 1, reads: 1, opens: 1 }, statesMin: 50_000 },
   { bounds: { appends: 2, opens: 2, reads: 1 }, statesMin: 50_000 },
   { bounds: { appends: 3, checkpoints: 1, resumes: 1, rots: 1, opens: 1 }, statesMin: 50_000 },
+  { bounds: { appends: 2, checkpoints: 1, deletions: 1, opens: 2 }, statesMin: 50_000 },
+  { bounds: { appends: 2, deletions: 2, opens: 2 }, statesMin: 50_000 },
 ];
 
 export interface Fault {
@@ -139,6 +145,19 @@ export const CATALOG_FAULTS: { readonly [Rule in keyof CatalogRules]: Fault } = 
   sweepTakesFirst: {
     bounds: { appends: 1, sweeps: 1, opens: 1 },
     finds: "acknowledged is safe",
+  },
+  deleterFences: { bounds: { appends: 1, deletions: 1 }, finds: "fenced never acknowledges" },
+  deletedIsPublished: {
+    bounds: { appends: 1, checkpoints: 1, deletions: 1 },
+    finds: "published is restorable",
+  },
+  deletedTailFrom: {
+    bounds: { appends: 1, deletions: 1, opens: 1 },
+    finds: "restored is a prefix",
+  },
+  deletionLeaves: {
+    bounds: { appends: 1, deletions: 1, opens: 1 },
+    finds: "restored is a prefix",
   },
   readerAfterScan: {
     bounds: { appends: 3, resumes: 1, reads: 1 },

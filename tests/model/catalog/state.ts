@@ -39,7 +39,8 @@ export type PublishKind =
   | "checkpoint"
   | "resume"
   | "collect"
-  | "doom";
+  | "doom"
+  | "deleted";
 
 /** One immutable version of the catalog. */
 export interface Generation {
@@ -91,7 +92,15 @@ export interface Pending {
   readonly manifest: number;
 }
 
-export type Phase = "claiming" | "fencing" | "recovering" | "publishing" | "running" | "gone";
+export type Phase =
+  | "claiming"
+  | "fencing"
+  | "recovering"
+  | "publishing"
+  | "running"
+  | "deleting"
+  | "sweeping"
+  | "gone";
 
 /** What a scan found: the changes of the job, and the files that hold those above `head`. */
 export interface Found {
@@ -105,6 +114,8 @@ export type Sweep = { readonly listed: readonly FileKey[] } | { readonly kept: r
 export interface Owner {
   readonly process: number;
   readonly phase: Phase;
+  /** Whether it took its epoch to delete the job. */
+  readonly deletes: boolean;
   readonly epoch: number;
   /** The generation that it holds for the newest. */
   readonly known: Generation | null;
@@ -161,6 +172,7 @@ export interface Bounds {
   readonly lostAnswers: number;
   readonly collections: number;
   readonly sweeps: number;
+  readonly deletions: number;
   readonly reads: number;
   readonly removals: number;
   readonly rots: number;
@@ -192,6 +204,7 @@ const NOTHING: Bounds = {
   lostAnswers: 0,
   collections: 0,
   sweeps: 0,
+  deletions: 0,
   reads: 0,
   removals: 0,
   rots: 0,
@@ -215,6 +228,7 @@ export function ownerIn(phase: Phase, process: number): Owner {
   return {
     process,
     phase,
+    deletes: false,
     epoch: 0,
     known: null,
     found: null,

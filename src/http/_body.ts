@@ -1,4 +1,5 @@
 /** Request bodies, read in bounded memory. */
+import { takeAppendMemory } from "../engine/changelog/append_memory.ts";
 import { TidemarkError } from "../engine/errors.ts";
 import { MIB } from "../engine/limits.ts";
 import { type DirectBody, READ_BODY } from "../engine/port/request_body.ts";
@@ -97,7 +98,7 @@ function readStated(
       stated > WHOLE_BYTES_MAX ? 0 : stated,
     );
     watched.waits();
-    const read = request[READ_BODY]?.(stated, watched) ?? readWhole(request);
+    const read = request[READ_BODY]?.(stated, takeAppendMemory, watched) ?? readWhole(request);
     read.then(resolve, reject).finally(() => watched.end());
   });
 }

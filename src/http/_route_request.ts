@@ -94,9 +94,13 @@ export class RouteRequest {
   /** The body whole, decompressed; its memory counts until it is released. */
   async body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
     const { bodyBytesMax, bodyBudget, bodyWatch } = this.services;
-    const plain = decompressed(this.#context.req.raw);
+    const most = Math.min(bytesMax, bodyBytesMax);
+    const { raw } = this.#context.req;
+    if (raw.headers.get("content-encoding") === null) {
+      return await readBody(raw, most, bodyBudget, bodyWatch);
+    }
+    const plain = decompressed(raw);
     try {
-      const most = Math.min(bytesMax, bodyBytesMax);
       return await readBody(plain.request, most, bodyBudget, bodyWatch);
     } finally {
       plain.end();

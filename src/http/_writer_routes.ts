@@ -228,8 +228,8 @@ async function append(
     // Read first: what can't be read begins no writer.
     const changes = READERS[type](body.bytes);
     const writer = job.writer(path.writer);
-    const { signal } = request;
-    const options = { ack: query.ack, run: headers["tidemark-run"], signal };
+    // Who goes away now loses an answer: what was appended is made durable all the same.
+    const options = { ack: query.ack, run: headers["tidemark-run"] };
     const result = await writer.appendAt(headers["tidemark-offset"], changes, options);
     return answer(result.ack === "buffered" ? { ...result, mayBeLost: true } : result);
   } finally {

@@ -6,19 +6,18 @@ const PIECEWISE_BYTES_MIN = 256 * 1024;
 
 /** Lets a large body be read in pieces. */
 export function readDirectly(request: Request): Request {
-  (request as DirectBody)[READ_BODY] = (length, progress) =>
+  (request as DirectBody)[READ_BODY] = (length, take, progress) =>
     length < PIECEWISE_BYTES_MIN || request.body === null
       ? request.bytes()
-      : readPieces(request.body, length, progress);
+      : readPieces(request.body, take(length), progress);
   return request;
 }
 
 async function readPieces(
   body: ReadableStream<Uint8Array>,
-  length: number,
+  bytes: Uint8Array,
   progress: BodyProgress,
 ): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
   const reader = body.getReader();
   let at = 0;
   for (let part = await reader.read(); !part.done; part = await reader.read()) {

@@ -4,15 +4,16 @@ import { type BodyProgress, type DirectBody, READ_BODY } from "../engine/port/re
 
 /** Lets a request's body be read without a web stream, which costs more than all else of a small request. */
 export function readDirectly(request: Request, incoming: IncomingMessage): Request {
-  (request as DirectBody)[READ_BODY] = (length, progress) =>
+  (request as DirectBody)[READ_BODY] = (length, take, progress) =>
     // Its server knows how to get at what came before the client went away.
-    incoming.destroyed ? request.bytes() : read(incoming, length, progress);
+    incoming.destroyed ? request.bytes() : read(incoming, length, take, progress);
   return request;
 }
 
 function read(
   incoming: IncomingMessage,
   length: number,
+  take: (bytes: number) => Uint8Array,
   progress: BodyProgress,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -22,7 +23,7 @@ function read(
       if (at === 0 && part.length === length && isOwn(part)) {
         bytes = new Uint8Array(part.buffer, part.byteOffset, length);
       } else {
-        bytes ??= new Uint8Array(length);
+        bytes ??= take(length);
         bytes.set(part, at);
       }
       at += part.length;

@@ -3,20 +3,27 @@
  * Owns: how much is taken at a time, what is used again. Does not own: what is in it, when nobody reads it any more.
  * @module
  */
-import { KIB } from "../limits.ts";
+import { KIB, MIB } from "../limits.ts";
 
 /** Bytes of a large chunk: these are used again, since the system gives new memory page by page, filled with zeros. */
 export const CHUNK_BYTES_MAX: number = 256 * KIB;
-/** Large chunks that are kept: as many as a large upload lets go of at once. */
-const IDLE_MAX = 128;
+/** Bytes of large memory that are kept: as many as a large upload lets go of at once. */
+const IDLE_BYTES_MAX = 32 * MIB;
+/** Sizes between which memory for changes that come encoded is used again. */
+const REUSED_BYTES_MIN = 32 * KIB;
+const REUSED_BYTES_MAX = 4 * MIB;
+/** Sizes per octave: an eighth is what may be wasted. */
+const SIZES_PER_OCTAVE = 8;
 /** Largest chunk that shares an array with others. */
 const SMALL_BYTES_MAX = KIB;
 /** Bytes of an array that small chunks share; a set that waits holds on to no more than that. */
 const SHARED_BYTES = 8 * KIB;
 
-const idle: Uint8Array[] = [];
-/** Large chunks that were taken and not given back. */
-const taken = new WeakSet<ArrayBufferLike>();
+/** Large memory that nobody has, by size; the size that was first wanted is the first to go. */
+const idle = new Map<number, Uint8Array[]>();
+let idleBytes = 0;
+/** Large memory that was taken and not given back, with the bytes that must come back of it in one piece; 0: any. */
+const taken = new WeakMap<ArrayBufferLike, number>();
 let shared = new Uint8Array(0);
 let sharedUsed = 0;
 
@@ -29,7 +36,7 @@ export interface Chunk {
 
 /** Takes memory. Allocating an array costs more than a small change, so that small chunks share one. */
 export function takeChunk(bytes: number): Chunk {
-  if (bytes === CHUNK_BYTES_MAX) return { array: takeLarge(), from: 0, to: bytes };
+  if (bytes === CHUNK_BYTES_MAX) return { array: takeLarge(bytes, 0), from: 0, to: bytes };
   if (bytes > SMALL_BYTES_MAX) return { array: new Uint8Array(bytes), from: 0, to: bytes };
   if (sharedUsed + bytes > shared.length) {
     shared = new Uint8Array(SHARED_BYTES);
@@ -40,18 +47,48 @@ export function takeChunk(bytes: number): Chunk {
   return { array: shared, from, to: sharedUsed };
 }
 
-function takeLarge(): Uint8Array {
-  const array = idle.pop() ?? new Uint8Array(CHUNK_BYTES_MAX);
-  taken.add(array.buffer);
+/**
+ * Takes memory for changes that come encoded. A writer that appends them gives it back once they are durable; whoever
+ * does anything else with it just lets go of it.
+ */
+export function takeWhole(bytes: number): Uint8Array {
+  if (bytes < REUSED_BYTES_MIN || bytes > REUSED_BYTES_MAX) return new Uint8Array(bytes);
+  const step = 2 ** Math.floor(Math.log2(bytes)) / SIZES_PER_OCTAVE;
+  // Only as a whole: a part of it may have gone another way.
+  return takeLarge(Math.ceil(bytes / step) * step, bytes).subarray(0, bytes);
+}
+
+function takeLarge(bytes: number, wholeBytes: number): Uint8Array {
+  const kept = idle.get(bytes)?.pop();
+  if (kept !== undefined) idleBytes -= bytes;
+  const array = kept ?? new Uint8Array(bytes);
+  taken.set(array.buffer, wholeBytes);
   return array;
 }
 
-/** Takes large chunks back, of those that {@link endChunk} gave; others are left alone. Nobody may read them any more. */
+/** Takes large memory back, of that which was taken here; other is left alone. Nobody may read it any more. */
 export function giveBack(chunks: readonly Uint8Array[]): void {
-  for (const { buffer } of chunks) {
-    // Most sets are small, and asking the set of those that were taken costs more than this.
-    if (buffer.byteLength !== CHUNK_BYTES_MAX || !taken.delete(buffer)) continue;
-    if (idle.length < IDLE_MAX) idle.push(new Uint8Array(buffer));
+  for (const { buffer, length } of chunks) {
+    // Most sets are small, and to look for those that were taken costs more than this.
+    if (buffer.byteLength < REUSED_BYTES_MIN) continue;
+    const wholeBytes = taken.get(buffer);
+    if (wholeBytes !== 0 && wholeBytes !== length) continue;
+    taken.delete(buffer);
+    keep(new Uint8Array(buffer));
+  }
+}
+
+function keep(array: Uint8Array): void {
+  const { length } = array;
+  const arrays = idle.get(length);
+  if (arrays === undefined) idle.set(length, [array]);
+  else arrays.push(array);
+  idleBytes += length;
+  for (const [size, others] of idle) {
+    if (idleBytes <= IDLE_BYTES_MAX) break;
+    idleBytes -= size;
+    others.pop();
+    if (others.length === 0) idle.delete(size);
   }
 }
 

@@ -17,8 +17,13 @@ export interface DirectBody {
    * Reads the body, once.
    *
    * @param length What `content-length` says.
+   * @param take Gives memory for so many bytes.
    * @param progress Told of what has come, at least where the body is larger than 1 MiB.
    * @returns Its bytes; fewer only where it ended early without an error.
    */
-  [READ_BODY]?(length: number, progress: BodyProgress): Promise<Uint8Array>;
+  [READ_BODY]?(
+    length: number,
+    take: (bytes: number) => Uint8Array,
+    progress: BodyProgress,
+  ): Promise<Uint8Array>;
 }

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { CHUNK_BYTES_MAX, giveBack } from "../../../src/engine/changelog/_chunk_memory.ts";
+import {
+  CHUNK_BYTES_MAX,
+  giveBack,
+  takeWhole,
+} from "../../../src/engine/changelog/_chunk_memory.ts";
 import { ChangeSetBuilder } from "../../../src/engine/changelog/change_set_builder.ts";
 import { encodeChanges } from "../../../src/engine/format/change_input.ts";
 import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
@@ -178,5 +182,46 @@ describe("Memory of large chunks", () => {
     builder.appendEncoded({ bytes, count: 1, keyGroupMin: 0, keyGroupMax: 0 });
     giveBack(builder.build(PLACE).chunks);
     assert.ok(!largeBuffers(built(4)).includes(bytes.buffer));
+  });
+
+  /** A set of one change set that was read into memory as a whole. */
+  function received(bytes: Uint8Array): ChangeSet {
+    const builder = new ChangeSetBuilder(0);
+    builder.appendEncoded({ bytes, count: 1, keyGroupMin: 0, keyGroupMax: 0 });
+    return builder.build(PLACE);
+  }
+
+  test("for what comes encoded is used again, once, by what is as large", () => {
+    const first = takeWhole(100_000);
+    assert.equal(first.length, 100_000);
+    const set = received(first);
+    giveBack(set.chunks);
+    giveBack(set.chunks);
+    const [second, third] = [takeWhole(99_000), takeWhole(100_000)];
+    assert.equal(second.buffer, first.buffer);
+    assert.equal(second.length, 99_000);
+    assert.notEqual(third.buffer, first.buffer);
+  });
+
+  test("for what comes encoded is not used again where a part of it may be elsewhere", () => {
+    const whole = takeWhole(300_000);
+    giveBack(received(whole.subarray(0, 200_000)).chunks);
+    giveBack(received(whole.subarray(200_000)).chunks);
+    assert.notEqual(takeWhole(300_000).buffer, whole.buffer);
+  });
+
+  test("for what comes encoded is an eighth larger at most, and bounded where nobody has it", () => {
+    const sizes = [1, 32 * 1024, 33_000, 65_537, 1_000_001, 4 * 1024 * 1024, 9_000_000];
+    for (const bytes of sizes) {
+      const { length, buffer } = takeWhole(bytes);
+      assert.equal(length, bytes);
+      assert.ok(buffer.byteLength <= bytes * 9 / 8, `${buffer.byteLength} for ${bytes}`);
+    }
+    const many = Array.from({ length: 20 }, () => takeWhole(2_000_000));
+    const buffers = new Set(many.map(({ buffer }) => buffer));
+    for (const bytes of many) giveBack(received(bytes).chunks);
+    const again = Array.from({ length: 20 }, () => takeWhole(2_000_000));
+    const kept = again.filter(({ buffer }) => buffers.has(buffer));
+    assert.ok(kept.length > 0 && kept.length * 2_000_000 <= 32 * 1024 * 1024, `${kept.length}`);
   });
 });

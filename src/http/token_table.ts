@@ -106,6 +106,10 @@ export class TokenTable implements Access {
   readonly #entries: readonly Entry[];
   readonly #sha256: TokenTableOptions["sha256"];
 
+  /**
+   * @param entries Hashes, each with what its token allows.
+   * @param sha256 The hash.
+   */
   private constructor(entries: readonly Entry[], sha256: TokenTableOptions["sha256"]) {
     this.#entries = entries;
     this.#sha256 = sha256;

@@ -123,6 +123,9 @@ export async function runTour(
     "wait",
   ].join("\n");
   const { code, stdout, stderr } = await execute(["bash", "-c", script], { cwd: folder });
+  // What a runtime says on its own account is nothing that a page speaks of.
+  const remark = /.*(?:legacy|deprecat|experimental).*/i.exec(stderr)?.[0];
+  if (remark !== undefined) throw new Error(`The commands were not silent: ${remark}`);
   if (code === 0) return stdout;
   throw new Error(`The commands ended with ${code}: ${stderr}\nBefore that:\n${stdout}`);
 }

@@ -22,6 +22,7 @@ import type { Command, OpenStore } from "./command.ts";
 import { CONFIG } from "./commands/config.ts";
 import { DELETE } from "./commands/delete.ts";
 import { DELETE_JOB } from "./commands/delete_job.ts";
+import { DOCTOR } from "./commands/doctor.ts";
 import { DU } from "./commands/du.ts";
 import { EXIT_OK } from "./exit_codes.ts";
 import { EXPORT } from "./commands/export.ts";
@@ -67,6 +68,7 @@ export const COMMANDS: readonly Command[] = [
   SALVAGE,
   INSPECT,
   CONFIG,
+  DOCTOR,
 ];
 
 /**

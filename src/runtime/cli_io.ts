@@ -137,16 +137,24 @@ function onStopSignal(listener: (signal: StopSignal) => void): () => void {
 
 /** The environment; what Deno doesn't let the process see counts as unset. */
 function readableEnvironment(): CliIo["env"] {
+  const valueOf = (name: string | symbol) => unlessDenied(() => process.env[String(name)]);
   return new Proxy<CliIo["env"]>({}, {
-    get(_target, name) {
-      try {
-        return process.env[String(name)];
-      } catch (error) {
-        if ((error as Error).name === "NotCapable") return undefined;
-        throw error;
-      }
+    get: (_target, name) => valueOf(name),
+    ownKeys: () => unlessDenied(() => Object.keys(process.env)) ?? [],
+    getOwnPropertyDescriptor(_target, name) {
+      const value = valueOf(name);
+      return value === undefined ? value : { value, enumerable: true, configurable: true };
     },
   });
+}
+
+function unlessDenied<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as Error).name === "NotCapable") return undefined;
+    throw error;
+  }
 }
 
 function onReloadSignal(listener: () => void): () => void {

@@ -98,6 +98,7 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
   pin: { args: ({ uuids }) => [...J, uuids[0], "--reason", "why not"] },
   unpin: { args: ({ uuids }) => [...J, uuids[1]] },
   delete: { args: ({ uuids }) => [...J, uuids[0], "--yes"] },
+  doctor: { args: () => [], differs: { checks: "each side has its own", result: "of these" } },
   config: { args: () => [], differs: { settings: "it shows which side was named" } },
   "delete-job": { args: () => [...J, "--yes"] },
   gc: { args: ({ uuids }) => [...J, "--yes", "--now", "--except", uuids[1]] },

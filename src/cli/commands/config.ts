@@ -5,6 +5,7 @@
 import { formatTable } from "../_format.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_OK } from "../exit_codes.ts";
+import { misspelledVariables } from "../settings/environment.ts";
 import { environmentOf, flagOf, type Setting } from "../settings/setting.ts";
 import { optionsOf, type Origin, type Settings } from "../settings/settings.ts";
 import { SETTING_KEYS, type SettingKey, SETTINGS } from "../settings/table.ts";
@@ -22,7 +23,10 @@ export const CONFIG: Command = {
   run,
 };
 
-async function run({ settings, report }: CommandContext): Promise<number> {
+async function run({ io, settings, report }: CommandContext): Promise<number> {
+  for (const { name, meant } of misspelledVariables(io.env)) {
+    report.message(`Nobody looks at ${name}: did you mean ${meant}?`, { unknown: name, meant });
+  }
   const rows = SETTING_KEYS.map((key) => rowOf(key, settings));
   const heading = ["SETTING", "VALUE", "FROM"];
   const cells = rows.map(({ key, shown, origin }) => [flagOf(key), shown, originText(origin)]);

@@ -16,12 +16,13 @@ import { observeProcess } from "../../runtime/process_metrics.ts";
 import { SystemClock } from "../../runtime/system_clock.ts";
 import { StopRequest } from "../_stop_request.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { misspelledVariables } from "../settings/environment.ts";
 import { optionsOf } from "../settings/settings.ts";
 import { SERVE_KEYS } from "../settings/table.ts";
 import { TAKE_OVER_OPTION } from "../target/store.ts";
 import { accessOf } from "../tokens.ts";
+import { exposureOf, hostnamesOf } from "../exposure.ts";
 import { ComingApp } from "./_coming_app.ts";
-import { exposureOf, hostnamesOf } from "./_exposure.ts";
 import { shutDown } from "./_shutdown.ts";
 
 /** The command. */
@@ -73,6 +74,9 @@ async function serve(context: CommandContext, sidecar: Sidecar): Promise<number>
   const { access, stop, app, logs } = sidecar;
   // The address first: where it is taken, no store is made.
   const exposure = exposureOf(settings, access, logs.logger("server"));
+  for (const { name, meant } of misspelledVariables(io.env)) {
+    logs.logger("serve").log("warning", "Nobody looks at a variable", { name, meant });
+  }
   const server = await io.serve((request) => app.fetch(request), exposure);
   const logger = logs.logger("serve");
   const opening = openServedStore(context, sidecar);

@@ -4,10 +4,9 @@ import type { SidecarCalls } from "../../client/sidecar_calls.ts";
 import { TidemarkError } from "../../engine/errors.ts";
 import type { AppendResult, EncodedChanges } from "../../engine/types.ts";
 import type { CliIo } from "../../runtime/cli_io.ts";
-import { unixFetch } from "../../runtime/unix_fetch.ts";
 import type { CommandContext } from "../command.ts";
 import type { Settings } from "../settings/settings.ts";
-import { clientToken } from "../tokens.ts";
+import { sidecarAt } from "./sidecar.ts";
 import type { AppendPlace, OpenFor, ReadStore, ReadTarget, StoreTarget, Target } from "./target.ts";
 import { UsageError } from "../_usage_error.ts";
 
@@ -49,24 +48,15 @@ export function openRemoteStoreTarget(
 }
 
 function clientOf(io: CliIo, url: string, settings: Settings): SidecarCalls {
-  const token = clientToken(settings);
-  const socket = socketOf(url);
+  const { base, fetch, token } = sidecarAt(io, url, settings);
   try {
-    if (socket !== undefined) {
-      return callsTo("http://localhost", { fetch: unixFetch(io.absolutePath(socket)), token });
-    }
-    return callsTo(url, { fetch: io.fetch, token });
+    return callsTo(base, { fetch, token });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw new UsageError(
       `Cannot use --url ${url}: wants an address such as http://127.0.0.1:7460, or unix:PATH`,
     );
   }
-}
-
-/** The path of a Unix socket, where the address is one. */
-function socketOf(url: string): string | undefined {
-  return /^(?:http\+)?unix:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1];
 }
 
 /** Everything is done by the sidecar: there is nothing to let go of. */

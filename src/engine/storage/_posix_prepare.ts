@@ -13,38 +13,12 @@ import {
   type PosixPorts,
   syncDirectory,
 } from "./_posix_context.ts";
+import { NETWORK_TYPES, TRANSIENT_TYPES } from "./file_system_types.ts";
 import { explainPosixError, type FailedCall } from "./_posix_error.ts";
 import { makeUnlessThere, parentOf, type PosixFolders, takeBackFolder } from "./_posix_folders.ts";
 
 /** Tag of the names that the checks use. */
 const PROBE_TAG = "probe";
-
-/** Numbers of statfs(2) (Linux, include/uapi/linux/magic.h and the file systems' own sources). */
-const NETWORK_TYPES: ReadonlyMap<number, string> = new Map([
-  [0x6969, "NFS"],
-  [0x517b, "SMB"],
-  [0xff534d42, "CIFS"],
-  [0xfe534d42, "SMB"],
-  [0x01021997, "9p"],
-  [0x00c36400, "Ceph"],
-  [0x5346414f, "AFS"],
-  [0x6b414653, "AFS"],
-  [0x73757245, "Coda"],
-  [0x564c, "NCP"],
-  [0x0bd00bd0, "Lustre"],
-  [0x47504653, "GPFS"],
-  [0x19830326, "BeeGFS"],
-  [0xaad7aaea, "PanFS"],
-  [0x786f4256, "VirtualBox shared folder"],
-  [0xbacbacbc, "VMware shared folder"],
-  [0x65735546, "FUSE (GlusterFS, sshfs, an object store's mount or the like)"],
-]);
-
-const TRANSIENT_TYPES: ReadonlyMap<number, string> = new Map([
-  [0x01021994, "tmpfs: it is lost when the machine stops"],
-  [0x858458f6, "ramfs: it is lost when the machine stops"],
-  [0x794c7630, "overlay: it is lost with the container, unless it is the host's own"],
-]);
 
 /** Makes sure that the store's folder is there and good to write in. */
 export async function preparePosixRoot(

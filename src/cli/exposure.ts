@@ -1,10 +1,13 @@
-/** Where a sidecar listens, and what it asks for there. */
-import type { Logger } from "../../engine/port/logger.ts";
-import type { Access } from "../../http/access.ts";
-import type { ServeHttpOptions, TlsFiles } from "../../runtime/http_server.ts";
-import { UsageError } from "../_usage_error.ts";
-import { formatAddress, isLoopback, type ListenAddress } from "../settings/address.ts";
-import type { Settings } from "../settings/settings.ts";
+/**
+ * Where a sidecar listens, and what it asks for there.
+ * @module
+ */
+import type { Logger } from "../engine/port/logger.ts";
+import type { Access } from "../http/access.ts";
+import type { ServeHttpOptions, TlsFiles } from "../runtime/http_server.ts";
+import { UsageError } from "./_usage_error.ts";
+import { formatAddress, isLoopback, type ListenAddress } from "./settings/address.ts";
+import type { Settings } from "./settings/settings.ts";
 
 /**
  * Where to listen, and how.

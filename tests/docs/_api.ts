@@ -73,7 +73,7 @@ function docTags(member: Member, kind: string): Tag[] {
 
 function hasExample(declaration: Declaration): boolean {
   return docTags(declaration, "example").some(({ doc = "" }) =>
-    /```ts\n[\s\S]*from "@tidemark\/tidemark(?:\/http)?";\n[\s\S]*```/.test(doc)
+    /```ts\n[\s\S]*from "@tidemark\/tidemark(?:\/\w+)?";\n[\s\S]*```/.test(doc)
   );
 }
 
@@ -107,7 +107,10 @@ function gapsOfDeclaration(name: string, declaration: Declaration): string[] {
   if (!jsDoc?.doc) gaps.push(`${name}: says nothing of what it is`);
   if (!hasExample(declaration)) gaps.push(`${name}: no @example that imports it`);
   if (kind === "function") gaps.push(...gapsOfCall(name, declaration, def));
-  for (const made of def.constructors ?? []) gaps.push(...gapsOfCall(`new ${name}`, made, made));
+  for (const made of def.constructors ?? []) {
+    // A private one is called by nobody else.
+    if (made.accessibility !== "private") gaps.push(...gapsOfCall(`new ${name}`, made, made));
+  }
   for (const method of def.methods ?? []) {
     if (method.kind === "getter" || method.accessibility === "private") continue;
     if (method.name?.startsWith("[")) continue;

@@ -7,6 +7,19 @@ import {
   TarReader,
 } from "../../src/engine/format/tar.ts";
 
+import type { MemoryBackend } from "../../src/engine/storage/memory_backend.ts";
+import type { Job } from "../../src/engine/types.ts";
+import {
+  append,
+  appendDurably,
+  bytesOf,
+  type JobEngine,
+  newMemory,
+  openJobOn,
+  restore,
+  textOf,
+} from "./_engine.ts";
+
 /** One file of an archive. */
 export interface ArchiveFile {
   readonly name: string;
@@ -60,4 +73,53 @@ export function archiveOf(files: readonly ArchiveFile[]): Uint8Array {
     ]),
     tarEnd(),
   ]);
+}
+
+/** A job of two owners and two runs: shared files, an abandoned line, a pin, states, an ended writer, and a tail. */
+export async function openRichJob(objects: MemoryBackend = newMemory()): Promise<JobEngine> {
+  const before = await openJobOn(objects, {}, { fingerprint: 7n });
+  append(before.job, "totals", "a", "b");
+  append(before.job, "ended", "x");
+  const first = await before.job.checkpoint({ identifier: "first", metadata: { line: 2 } });
+  await before.job.pin(first.uuid, "for ever");
+  append(before.job, "totals", "abandoned");
+  before.job.retireWriter("ended");
+  await before.job.checkpoint({ states: { gone: bytesOf("gone") } });
+  await before.job.resume({ at: first.uuid });
+  append(before.job, "totals", "c");
+  before.job.retireWriter("ended");
+  await before.job.checkpoint({ states: { sums: bytesOf("123"), big: new Uint8Array(300_000) } });
+  await before.job.close();
+  const engine = await openJobOn(objects);
+  append(engine.job, "totals", "d");
+  await engine.job.checkpoint({
+    steps: 4n,
+    idempotencyKey: "4",
+    states: { sums: { from: "latest" } },
+  });
+  await engine.job.setRetention({ minCount: 3, maxAgeMs: 1000 });
+  await appendDurably(engine.job, "totals", "e", "f");
+  await appendDurably(engine.job, "more", "g");
+  return engine;
+}
+
+/** All that a job gives back. */
+export async function contentOf(job: Job): Promise<unknown> {
+  const checkpoints = await Promise.all((await job.checkpoints()).map(async (entry) => {
+    const { uuid } = entry;
+    const details = await job.checkpointDetails(uuid);
+    const states: Record<string, string> = {};
+    for (const { name } of details.states) {
+      states[name] = textOf(await gather(job.readState(name, { at: uuid })));
+    }
+    const { files: _files, size: _size, states: _states, ...facts } = details;
+    return { ...facts, states, changes: (await restore(job, { at: uuid })).changes };
+  }));
+  const writers = (await job.writers()).map((
+    { writer, nextOffset, sequenceNumber, isClosed },
+  ) => ({ writer, nextOffset, sequenceNumber, isClosed }));
+  const { fingerprint, run } = job;
+  const retention = JSON.stringify(job.retention);
+  const tail = (await restore(job, { at: "tail" })).changes;
+  return { checkpoints, writers, fingerprint, retention, run, tail };
 }

@@ -24,7 +24,7 @@ test(
   { skip, timeout: TIMEOUT_MS },
   async () => {
     const sections = await sectionsOf(PAGE);
-    assert.equal(sections.length, 5);
+    assert.equal(sections.length, 6);
     await withFolder(async (folder) => {
       const steps = sections.map(({ title, commands }) => `echo "== ${title}"\n${commands}`);
       const output = await runTour(folder, [BEFORE, ...steps].join("\n"), "bundle");

@@ -38,6 +38,7 @@ import { SALVAGE } from "./commands/salvage.ts";
 import { RETIRE } from "./commands/retire.ts";
 import { SERVE } from "./commands/serve.ts";
 import { SHOW } from "./commands/show.ts";
+import { STATUS } from "./commands/status.ts";
 import { STATE } from "./commands/state.ts";
 import { TAIL } from "./commands/tail.ts";
 import { UNPIN } from "./commands/unpin.ts";
@@ -48,6 +49,7 @@ export const COMMANDS: readonly Command[] = [
   SERVE,
   APPEND,
   CHECKPOINT,
+  STATUS,
   LS,
   SHOW,
   RESTORE,

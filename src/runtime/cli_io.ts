@@ -95,6 +95,8 @@ export interface CliIo {
   /** Waits. */
   sleep(delayMs: number): Promise<void>;
   monotonicMs(): number;
+  /** Wall-clock time in milliseconds since 1970. */
+  nowMs(): number;
   /** Ends the process at once. */
   exit(code: number): void;
 }
@@ -122,6 +124,7 @@ export function createCliIo(): CliIo {
     timeout,
     sleep: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
     monotonicMs: () => performance.now(),
+    nowMs: () => Date.now(),
     exit: (code) => process.exit(code),
   };
 }

@@ -7,6 +7,7 @@ import { encodeChanges } from "../../src/engine/format/change_input.ts";
 import type { Change } from "../../src/engine/types.ts";
 import { createApp } from "../../src/http/mod.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
+import { SystemClock } from "../../src/runtime/system_clock.ts";
 import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
 import { posixOn } from "../doubles/posix_on_double.ts";
 import { type Ran, type RunOptions, TestIo } from "./_run.ts";
@@ -25,10 +26,10 @@ export class Place {
   }
 
   readonly open: OpenStore = (root, given) =>
-    openStore(posixOn(this.#disk, { root: root || "/disk/store" }), {
-      ...given,
-      persistDelayMs: 0,
-    });
+    openStore(
+      posixOn(this.#disk, { root: root || "/disk/store", clock: new SystemClock() }),
+      { ...given, persistDelayMs: 0 },
+    );
 
   /** Appends changes to writers of job j, and makes a checkpoint. */
   async fill(writers: Readonly<Record<string, readonly Change[]>>): Promise<string> {

@@ -26,6 +26,9 @@ export interface SideCase {
   readonly code?: number;
   /** Whether stdout is data, and no answer in JSON. @default false */
   readonly isText?: boolean;
+  /** The part of the answer that is the same on both sides, where more than a field differs. */
+  // deno-lint-ignore no-explicit-any
+  alike?(answer: any): unknown;
   readonly differs?: Readonly<Record<string, string>>;
 }
 
@@ -74,6 +77,14 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
     args: () => [...J, "--identifier", "evening", "--steps", "9", "--state", "index=-"],
     options: () => ({ stdin: "a state" }),
     differs: { epoch: NEW_EPOCH },
+  },
+  status: {
+    args: () => [],
+    alike: ({ store, jobs, warnings }) => {
+      const { location: _at, uptimeMs: _since, ...facts } = store;
+      const { owner: _owner, isServing: _isServing, ...job } = jobs[0];
+      return { facts, job, warnings };
+    },
   },
   ls: { args: () => J },
   show: { args: () => J },

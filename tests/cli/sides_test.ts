@@ -71,7 +71,10 @@ async function runOn(
 }
 
 /** An answer without what is new each time: uuids by their order, no times, no places. */
-function comparable({ stdout, stderr }: Ran, { differs = {}, isText = false }: SideCase): unknown {
+function comparable(
+  { stdout, stderr }: Ran,
+  { differs = {}, isText = false, alike }: SideCase,
+): unknown {
   if (isText) return { stdout, stderr };
   const seen: string[] = [];
   const text = stdout.replace(UUID, (uuid) => {
@@ -82,7 +85,7 @@ function comparable({ stdout, stderr }: Ran, { differs = {}, isText = false }: S
     if (key.endsWith("AtMs")) return "a time";
     return key === "output" ? "a file" : found;
   });
-  return { ...value, ...differs };
+  return alike === undefined ? { ...value, ...differs } : alike(value);
 }
 
 for (const command of COMMANDS) {

@@ -20,7 +20,7 @@ const CLOSE_MS_MAX = 1000;
 /** The command. */
 export const IMPORT: Command = {
   name: "import",
-  about: "Take what export wrote: append changes at their offsets, or make a job of an archive",
+  about: "Take what export wrote: changes at their offsets, or a whole job",
   positional: { name: "FILE", about: "file to read; - or none reads stdin", isRequired: false },
   options: {
     ...OWN_OPTIONS,

@@ -1,5 +1,7 @@
 /** A job in a store of this machine. */
 import { hasCode } from "../../engine/errors.ts";
+import { FORMAT_VERSION } from "../../engine/limits.ts";
+import { VERSION } from "../../engine/version.ts";
 import type {
   AppendResult,
   EncodedChanges,
@@ -69,6 +71,11 @@ function storeOf(store: Store): ReadStore {
   return {
     location: store.location,
     jobs: () => store.jobs(),
+    async summary() {
+      const { jobs: _none, ...status } = await store.status();
+      const { id, location } = store;
+      return { ...status, id, location, version: VERSION, formatVersion: FORMAT_VERSION };
+    },
     standing: (job) => store.standing(job),
     reader: async (job) => readerOf(await store.reader(job)),
     [Symbol.asyncDispose]: () => store.close(),

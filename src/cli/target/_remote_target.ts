@@ -110,6 +110,10 @@ function storeOf(client: SidecarCalls): ReadStore {
   return {
     location: client.url,
     jobs: () => client.jobs(),
+    async summary() {
+      const { store: id, jobs: _count, ...facts } = await client.store();
+      return { ...facts, id };
+    },
     standing: (job) => client.job(job),
     reader: (job) => Promise.resolve(readerOf(client, job)),
     [Symbol.asyncDispose]: letNothingGo,

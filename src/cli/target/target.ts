@@ -26,6 +26,7 @@ import type {
   RetentionPolicy,
   SalvageOptions,
   SalvageReport,
+  StoreStatus,
   VerifyOptions,
   VerifyReport,
   WriterPosition,
@@ -91,11 +92,27 @@ export interface ReadTarget extends AsyncDisposable {
 /** Where a job stands; a sidecar does not say who has it, as it has it itself. */
 export type Standing = Pick<JobStanding, "epoch" | "run" | "head" | "owner">;
 
+/** How a store is, and what serves it. */
+export interface StoreSummary extends Omit<StoreStatus, "jobs"> {
+  /** The store's uuid. */
+  readonly id: string;
+  readonly location: string;
+  /** Version of what reads it. */
+  readonly version: string;
+  readonly formatVersion: number;
+  /** Of a sidecar: since when it serves. */
+  readonly uptimeMs?: number;
+  /** Of a sidecar: jobs that it has open. To look at another one would make it its owner. */
+  readonly openJobs?: StoreStatus["jobs"];
+}
+
 /** A store, here or at a sidecar, to be read. */
 export interface ReadStore extends AsyncDisposable {
   /** Where it is, for people. */
   readonly location: string;
   jobs(): Promise<string[]>;
+  /** How the store is, and what serves it. */
+  summary(): Promise<StoreSummary>;
   /** Where a job stands, and who has it. */
   standing(job: string): Promise<Standing>;
   reader(job: string): Promise<ReadTarget>;

@@ -16,8 +16,7 @@ const WRITERS_LISTED_MAX = 20;
 /** The command. */
 export const STATUS: Command = {
   name: "status",
-  about:
-    "Show how a store and its jobs are: owners, offsets, checkpoints, room, what to look after",
+  about: "Show how a store and its jobs are, and what to look after",
   options: {
     job: { ...JOB_OPTION, about: "only this job", isRequired: false },
     ...PLACE_OPTIONS,

@@ -36,7 +36,12 @@ export const STATE_ROUTES: readonly Route[] = [
       const pieces = request.stream();
       // Read first: what can't be read leaves nothing behind in the store.
       const first = await pieces.next();
-      return answer(await job.writeState(path.state, following(first, pieces), { signal }), 201);
+      try {
+        return answer(await job.writeState(path.state, following(first, pieces), { signal }), 201);
+      } finally {
+        // What the engine did not read, as it refused the state, is not waited for.
+        pieces.return(undefined).catch(() => undefined);
+      }
     },
   }),
   route({
@@ -64,12 +69,8 @@ async function* following(
   first: IteratorResult<Uint8Array>,
   rest: AsyncGenerator<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  try {
-    if (!first.done) yield first.value;
-    yield* rest;
-  } finally {
-    await rest.return(undefined);
-  }
+  if (!first.done) yield first.value;
+  yield* rest;
 }
 
 type StatePath = v.InferOutput<v.StrictObjectSchema<typeof CHECKPOINT_STATE_PATH, undefined>>;

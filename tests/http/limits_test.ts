@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HttpAppOptions } from "../../src/http/mod.ts";
 import { ManualClock } from "../doubles/manual_clock.ts";
-import { type Answer, type TestApp, withJob } from "./_app.ts";
+import { TidemarkError } from "../../src/engine/errors.ts";
+import { type Answer, TestApp, withJob } from "./_app.ts";
 import { jobWith, storeWith } from "./_failing_store.ts";
 import { createApp } from "../../src/http/mod.ts";
 
@@ -83,6 +84,19 @@ describe("a body that stalls", () => {
       for (const answer of await Promise.all(stalled)) assert.equal(answer.status, 408);
       assert.equal((await app.ask("POST", STATE, { body: "x", type: BYTES })).status, 201);
     }));
+
+  test("is not watched any more once its state was refused", async () => {
+    const clock = new ManualClock();
+    const refused = new TidemarkError("backpressure", "Cannot write state s now");
+    const job = jobWith({ writeState: () => Promise.reject(refused) });
+    const store = storeWith(() => Promise.resolve(job));
+    const app = new TestApp(store, createApp(store, { clock, bodyIdleMsMax: 1000 }));
+    const body = new SlowBody();
+    body.send(1);
+    assert.equal((await upload(app, body)).status, 503);
+    await clock.advance(2000);
+    assert.equal(clock.pendingCount, 0);
+  });
 
   test("gives its memory back", () =>
     withClock(async (app, clock) => {

@@ -23,11 +23,27 @@ export function check<Schema extends v.GenericSchema>(
   throw new RequestError(400, `Cannot read the ${what}: ${reasons}`, { fields });
 }
 
+/** The library's words for kinds of values, in ours. */
+const WORDS: Readonly<Record<string, string>> = {
+  Object: "an object",
+  Array: "a list",
+  string: "a text",
+  boolean: "true or false",
+};
+
+/** How much of a value is said again. */
+const RECEIVED_LENGTH_MAX = 60;
+
 function reasonOf(issue: v.BaseIssue<unknown>, schema: v.GenericSchema): string {
   if (issue.type === "strict_object" && issue.expected === "never") return "is not known";
   if (issue.type === "strict_object" && issue.received === "undefined") {
     const path = issue.path ?? [];
     return `is missing${path.length === 1 ? meaningOf(schema, String(path[0].key)) : ""}`;
+  }
+  // What a check says is ours; what the kind of a value says is the library's, with the value in it.
+  if (issue.kind === "schema" && issue.expected !== null && issue.message.startsWith("Invalid ")) {
+    const wanted = WORDS[issue.expected] ?? issue.expected.replaceAll('"', "");
+    return `wants ${wanted}, found ${issue.received.slice(0, RECEIVED_LENGTH_MAX)}`;
   }
   return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
 }

@@ -220,7 +220,11 @@ function closing(): TidemarkError {
 }
 
 function unknownPath(path: string): RequestError {
-  return new RequestError(404, `Cannot find ${path}: there is no such path; see docs/HTTP.md`);
+  return new RequestError(
+    404,
+    `Cannot find ${path}: there is no such path; GET /docs shows which there are, as a page, ` +
+      `and /openapi.json for programs`,
+  );
 }
 
 function methodNotAllowed(method: string, allowed: readonly string[]): RequestError {

@@ -85,7 +85,8 @@ export const ERROR_GUIDE: Readonly<Record<ErrorCode, ErrorExplanation>> = {
   },
   "checkpoint-not-found": {
     title: "There is no such checkpoint",
-    nextStep: "List the job's checkpoints and name one of them",
+    nextStep:
+      "List the job's checkpoints and name one of them; without any, read the tail (at=tail, --at tail)",
   },
   "state-not-found": {
     title: "The checkpoint has no such state",

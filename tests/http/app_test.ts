@@ -55,6 +55,7 @@ describe("createApp", () => {
     withApp(async (app) => {
       const path = await app.ask("GET", "/v2/jobs");
       assert.deepEqual([path.status, path.json.code], [404, "invalid-request"]);
+      assert.match(path.json.detail, /GET \/docs shows which there are/);
       const method = await app.ask("PATCH", "/v1/jobs/j");
       assert.equal(method.status, 405);
       assert.equal(method.headers.get("allow"), "PUT, GET, DELETE");
@@ -178,6 +179,10 @@ describe("request bodies", () => {
       const plain = await app.ask("POST", path, { body: "{}", type: "text/plain" });
       assert.equal(plain.status, 415);
       assert.match(plain.json.detail, /send content-type application\/json/);
+      const number = await app.ask("POST", path, { json: { identifier: 5 } });
+      assert.equal(number.json.detail, "Cannot read the body: identifier wants a text, found 5");
+      const long = await app.ask("POST", path, { json: { states: { a: [] }, steps: {} } });
+      assert.match(long.json.detail, /^Cannot read the body: steps .*; states\.a wants/);
     }));
 });
 

@@ -36,6 +36,8 @@ const OF_REQUESTS = conversion({});
 const OF_ANSWERS = conversion(DEFINITIONS);
 const OF_PROBLEMS = conversion({ Problem: DEFINITIONS.Problem });
 
+const RETRY_AFTER = { "retry-after": "Seconds until it may be tried again" };
+
 const TAGS = [
   { name: "jobs", description: "Create, list, describe, delete, resume" },
   { name: "writers", description: "Append, restore, persist, truncate, retire" },
@@ -152,10 +154,14 @@ function success({ description, json, content = {}, headers = {} }: ResponseDecl
 }
 
 function problem(status: number, codes: readonly string[]): ReturnType<typeof success> {
-  const isLater = status === 503 || status === 507;
+  const headers: Record<number, Record<string, string>> = {
+    401: { "www-authenticate": "Which tokens are wanted" },
+    503: RETRY_AFTER,
+    507: RETRY_AFTER,
+  };
   return {
     description: `Refused or failed: ${codes.join(", ")}`,
-    headers: isLater ? headersOf({ "retry-after": "Seconds until it may be tried again" }) : {},
+    headers: headersOf(headers[status] ?? {}),
     content: { [PROBLEM_TYPE]: { schema: resolver(problemOfStatus(status, codes), OF_PROBLEMS) } },
   };
 }

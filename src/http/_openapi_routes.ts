@@ -2,8 +2,8 @@
 import * as v from "valibot";
 import { type Route, route } from "./_route.ts";
 import type { RouteRequest } from "./_route_request.ts";
-import { jsonResponse } from "./json.ts";
-import { HTML } from "./media_types.ts";
+import { toJson } from "./json.ts";
+import { HTML, JSON_TYPE } from "./media_types.ts";
 
 /** Routes that describe the others. */
 export const OPENAPI_ROUTES: readonly Route[] = [
@@ -19,7 +19,7 @@ export const OPENAPI_ROUTES: readonly Route[] = [
       200: {
         description: "The document",
         content: {
-          "application/json": {
+          [JSON_TYPE]: {
             description: "OpenAPI 3.1",
             schema: v.record(v.string(), v.unknown()),
           },
@@ -27,7 +27,10 @@ export const OPENAPI_ROUTES: readonly Route[] = [
       },
     },
     errors: [],
-    handle: async (request) => jsonResponse(await request.services.document()),
+    async handle(request) {
+      const headers = { "content-type": JSON_TYPE, "cache-control": "no-store" };
+      return new Response(await documentText(request), { headers });
+    },
   }),
   route({
     method: "GET",
@@ -48,9 +51,27 @@ export const OPENAPI_ROUTES: readonly Route[] = [
   }),
 ];
 
-async function apiPage(request: RouteRequest): Promise<Response> {
+/** Both are written once: whoever has no token may ask for them as often as he likes. */
+function once<Made>(
+  make: (request: RouteRequest) => Promise<Made>,
+): (request: RouteRequest) => Promise<Made> {
+  let made: Promise<Made> | undefined;
+  return (request) =>
+    made ??= make(request).catch((error) => {
+      made = undefined;
+      throw error;
+    });
+}
+
+const documentText = once(async ({ services }) => `${toJson(await services.document())}\n`);
+
+const page = once(async ({ services }) => {
   const { renderApiPage } = await import("./_api_page.ts");
-  const { text, contentSecurityPolicy } = await renderApiPage(await request.services.document());
+  return await renderApiPage(await services.document());
+});
+
+async function apiPage(request: RouteRequest): Promise<Response> {
+  const { text, contentSecurityPolicy } = await page(request);
   return new Response(text, {
     headers: {
       "content-type": `${HTML}; charset=utf-8`,

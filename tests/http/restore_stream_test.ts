@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { decode } from "cborg";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
@@ -43,6 +44,22 @@ function ask(restore: WatchedRestore, accept = "application/x-ndjson"): Promise<
   return app.fetch(new Request(url, { headers: { accept } }));
 }
 
+function parseJson(bytes: Uint8Array) {
+  return JSON.parse(new TextDecoder().decode(bytes));
+}
+
+/** Everything that came before the answer was broken off. */
+async function readUntil(response: Response, failure: Error): Promise<Uint8Array> {
+  const reader = response.body!.getReader();
+  const bytes: number[] = [];
+  await assert.rejects(async () => {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      bytes.push(...part.value);
+    }
+  }, failure);
+  return Uint8Array.from(bytes);
+}
+
 describe("a restore as a stream", () => {
   test("reads on only when its reader does", async () => {
     const restore = new WatchedRestore(100);
@@ -68,19 +85,27 @@ describe("a restore as a stream", () => {
     );
     const response = await ask(new WatchedRestore(1, failure));
     assert.equal(response.status, 200);
-    const reader = response.body!.getReader();
-    const decoder = new TextDecoder();
-    let text = "";
-    await assert.rejects(async () => {
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        text += decoder.decode(part.value);
-      }
-    }, failure);
+    const text = new TextDecoder().decode(await readUntil(response, failure));
     const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line));
     assert.equal(lines.length, 2);
     assert.equal(lines[1].error.code, "corrupt");
     assert.match(lines[1].error.detail, /block 3/);
   });
+
+  for (
+    const [accept, decoded] of [["application/json", parseJson], [
+      "application/cbor",
+      decode,
+    ]] as const
+  ) {
+    test(`as ${accept} that fails is whole, and tells why in place of its end`, async () => {
+      const failure = new TidemarkError("corrupt", "Cannot read block 3 of file x");
+      const response = await ask(new WatchedRestore(2, failure), accept);
+      const content = decoded(await readUntil(response, failure));
+      assert.deepEqual(Object.keys(content), ["changes", "error"]);
+      assert.deepEqual([content.changes.length, content.error.code], [2, "corrupt"]);
+    });
+  }
 
   test("that fails before its first change is a problem document", async () => {
     const failure = new TidemarkError("snapshot-expired", "Cannot read on: it was collected");

@@ -167,7 +167,7 @@ export class OwnedJob implements Job {
       return this.#listed(uuid);
     };
     const make = () => this.#makeCheckpoint(run, notes, states, given);
-    const made = this.#commits.once({ idempotency, states, signal }, { find, make });
+    const made = this.#commits.once({ idempotency, states, run, signal }, { find, make });
     return await orAborted(made, signal);
   }
 

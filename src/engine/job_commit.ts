@@ -16,6 +16,7 @@ import {
   type CheckpointNotes,
 } from "./checkpoint/checkpointer.ts";
 import {
+  areComparable,
   checkSame,
   checkSameStates,
   findByKey,
@@ -47,6 +48,7 @@ export interface CommitOptions extends CheckpointNotes {
 export interface OnceOptions {
   readonly idempotency: Idempotency;
   readonly states: StateSources;
+  readonly run: JobRun;
   /** Ends the wait for another one. @default never */
   readonly signal?: AbortSignal;
 }
@@ -90,7 +92,7 @@ export class JobCommit {
    * @throws The signal's reason.
    */
   async once<Made>(
-    { idempotency, states, signal }: OnceOptions,
+    { idempotency, states, run, signal }: OnceOptions,
     { find, make }: {
       readonly find: (entry: CatalogEntry) => Made;
       readonly make: () => Promise<Made>;
@@ -103,7 +105,7 @@ export class JobCommit {
     }
     const entry = findByKey(this.#checkpointer.newest, idempotency);
     if (entry !== undefined) {
-      await this.#checkStates(entry, idempotency, states);
+      await this.#checkStates(run, entry, idempotency, states);
       return find(entry);
     }
     const made = make();
@@ -113,11 +115,13 @@ export class JobCommit {
   }
 
   async #checkStates(
+    run: JobRun,
     entry: CatalogEntry,
     idempotency: Idempotency,
-    given: StateSources,
+    sources: StateSources,
   ): Promise<void> {
-    if (![...given.values()].some((source) => source instanceof Uint8Array)) return;
+    const given = { sources, written: (uuid: string) => run.states.waiting(uuid) };
+    if (!areComparable(given)) return;
     const { states } = await this.#checkpointer.readManifest(entry);
     checkSameStates(this.#place.keys.job, idempotency, entry, given, states);
   }
@@ -142,7 +146,7 @@ export class JobCommit {
       // One whose answer was lost may have turned out to be published.
       const entry = findByKey(this.#checkpointer.newest, idempotency);
       if (entry !== undefined) {
-        await this.#checkStates(entry, idempotency, states);
+        await this.#checkStates(run, entry, idempotency, states);
         return entry;
       }
     }

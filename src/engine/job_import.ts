@@ -238,7 +238,7 @@ class Import {
   async #check(
     entries: readonly CatalogEntry[],
   ): Promise<{ tail: Tail; head: ManifestBody | undefined }> {
-    const { place, signal } = this.#options;
+    const { place, signal, onProgress } = this.#options;
     const { archive, plan } = this.#source;
     const headEntry = entries.find(({ uuid }) => uuid === archive.head);
     const head = headEntry && await readManifest(place, headEntry.manifest);
@@ -252,9 +252,8 @@ class Import {
       const headFiles = head === undefined ? [] : filesOfManifest(head);
       return { files: joinFiles(headFiles, tail.files), writers: tail.writers };
     };
-    const { ok, problems } = await verifyJob(place, { checkpoints: [...entries] }, findTail, {
-      signal,
-    });
+    const all = { checkpoints: [...entries] };
+    const { ok, problems } = await verifyJob(place, all, findTail, { signal, onProgress });
     if (ok && tail !== undefined) return { tail, head };
     const [{ key, reason }] = problems;
     throw invalidArchive(`${key} is damaged: ${reason}`, { key, problems: problems.length });

@@ -4,7 +4,7 @@
  * @module
  */
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
-import { isFree } from "./checkpoint/deleted_job.ts";
+import { importUnfinished, isFree } from "./checkpoint/deleted_job.ts";
 import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
 import { type ErrorCode, TidemarkError } from "./errors.ts";
@@ -77,8 +77,9 @@ export class OpenStore implements Store {
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
   /** Jobs that are being salvaged or deleted: nobody opens them meanwhile. */
-  readonly #held = new Map<string, Promise<unknown>>();
+  readonly #held = new Map<string, { readonly what: HeldFor; readonly done: Promise<unknown> }>();
   #closing: Promise<void> | undefined;
+  readonly #closed = new AbortController();
 
   private constructor(
     backend: StorageBackend,
@@ -198,7 +199,9 @@ export class OpenStore implements Store {
     this.#checkMayOwn(id);
     const held = this.#held.get(id);
     if (held !== undefined) {
-      await held.catch(() => undefined);
+      // An import takes as long as whoever sends it.
+      if (held.what === "import") throw importUnfinished(id);
+      await held.done.catch(() => undefined);
       return await this.job(id, options);
     }
     const open = this.#jobs.get(id);
@@ -300,8 +303,29 @@ export class OpenStore implements Store {
     const place = this.#place(id);
     return await this.#hold(id, "import", async () => {
       await this.#letGo(id, "import");
-      return await importJob({ ...options, place, ports: this.#ports, bytes });
+      const act = (signal: AbortSignal) =>
+        importJob({ ...options, place, ports: this.#ports, bytes, signal });
+      return await this.#untilClosed(options.signal, act);
     });
+  }
+
+  /** Does something that a signal stops, and closing the store, too. */
+  async #untilClosed<Result>(
+    given: AbortSignal | undefined,
+    action: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const stop = new AbortController();
+    const onAbort = (): void => stop.abort(given?.reason);
+    const onClose = (): void => stop.abort(this.#closed.signal.reason);
+    given?.addEventListener("abort", onAbort, { once: true });
+    this.#closed.signal.addEventListener("abort", onClose, { once: true });
+    try {
+      given?.throwIfAborted();
+      return await action(stop.signal);
+    } finally {
+      given?.removeEventListener("abort", onAbort);
+      this.#closed.signal.removeEventListener("abort", onClose);
+    }
   }
 
   /** Does something with a job that nobody opens meanwhile. */
@@ -311,9 +335,9 @@ export class OpenStore implements Store {
     action: () => Promise<Result>,
   ): Promise<Result> {
     if (this.#held.has(id)) throw busyHere(id, what);
-    const held = action().finally(() => this.#held.delete(id));
-    this.#held.set(id, held);
-    return await held;
+    const done = action().finally(() => this.#held.delete(id));
+    this.#held.set(id, { what, done });
+    return await done;
   }
 
   /** One that runs is well; one that could not be opened, or has ended, is nobody's. */
@@ -348,6 +372,8 @@ export class OpenStore implements Store {
   }
 
   close(): Promise<void> {
+    // Whoever sends an archive may send it for ever.
+    if (this.#closing === undefined) this.#closed.abort(storeClosed(this.location));
     return this.#closing ??= this.#close();
   }
 
@@ -356,7 +382,7 @@ export class OpenStore implements Store {
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#held.values());
+    await Promise.allSettled([...this.#held.values()].map(({ done }) => done));
     const closed = await Promise.allSettled(
       [...this.#jobs.values()].map(async (opening) => {
         // Whoever opened a job that could not be opened has been told.
@@ -375,7 +401,7 @@ export class OpenStore implements Store {
 
   #checkOpen(): void {
     if (this.#closing === undefined) return;
-    throw new TidemarkError("closed", `Store ${this.location} is closed: open it again`);
+    throw storeClosed(this.location);
   }
 
   #place(job: string): JobPlace {
@@ -439,6 +465,10 @@ async function openLocal(
     ? await openLocalFolder(disk, store, ports)
     : await findLocalFolder(disk, store, ports);
   return isUsable ? disk : undefined;
+}
+
+function storeClosed(location: string): TidemarkError {
+  return new TidemarkError("closed", `Store ${location} is closed: open it again`);
 }
 
 /** What a job is held for. */

@@ -133,6 +133,46 @@ describe("importJob", () => {
     await store.importJob("bad", inPieces(archive));
   });
 
+  test("closing the store ends one that is sent nothing any more", async () => {
+    const { store: from } = await openRichJob();
+    const archive = await gather(from.exportJob(JOB));
+    const objects = newMemory();
+    const { store } = await openEngine(objects);
+    let isStalled!: () => void;
+    const stalled = new Promise<void>((resolve) => isStalled = resolve);
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      yield archive.subarray(0, archive.length / 2);
+      isStalled();
+      await new Promise(() => {});
+    }
+    const importing = rejectsWith(store.importJob("copy", endless()), "closed");
+    await stalled;
+    await rejectsWith(store.job("copy"), "import-unfinished");
+    await store.close();
+    await importing;
+    const { store: next } = await openEngine(objects);
+    await rejectsWith(next.reader("copy"), "job-not-found");
+  });
+
+  test("one whose catalog is lost is salvaged as any other", async () => {
+    const { store: from, job: wanted } = await openRichJob();
+    const objects = newMemory();
+    const { store } = await openEngine(objects);
+    await store.importJob("copy", from.exportJob(JOB));
+    for (const key of await keysBelow(objects, "jobs/copy/catalog/")) await objects.delete(key);
+    await rejectsWith(store.job("copy"), "catalog-lost");
+    const { id, lost } = await store.salvage("copy");
+    assert.deepEqual(lost, { checkpoints: [], changes: [], objects: [] });
+    await store.salvage("copy", { accept: id });
+    const copy = await store.job("copy");
+    const uuids = (await wanted.checkpoints()).map(({ uuid }) => uuid);
+    assert.deepEqual((await copy.checkpoints()).map(({ uuid }) => uuid).sort(), uuids.sort());
+    for (const at of [...uuids, "tail"]) {
+      const [found, kept] = [await restore(copy, { at }), await restore(wanted, { at })];
+      assert.deepEqual(found.changes, kept.changes, at);
+    }
+  });
+
   test("while it runs the name is nobody's: who reads or opens it is told", async () => {
     const { store: from } = await openRichJob();
     const archive = await gather(from.exportJob(JOB));

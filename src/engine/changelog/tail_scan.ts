@@ -18,6 +18,7 @@ import type { StorageBackend } from "../storage/backend.ts";
 import type { Problem } from "../types.ts";
 import { ChangeFileSource } from "./change_file_source.ts";
 import { compareFiles } from "./file_order.ts";
+import { originsOf } from "./file_origins.ts";
 import { KnownEnds } from "./known_ends.ts";
 import { SetPlaces } from "./set_places.ts";
 import { Successors } from "./successors.ts";
@@ -41,9 +42,7 @@ export interface TailScanOptions {
   readonly signal?: AbortSignal;
 }
 
-interface ListedFile {
-  readonly key: string;
-  readonly name: ChangeFileName;
+interface ListedFile extends FileId {
   readonly size: number;
 }
 
@@ -58,6 +57,8 @@ class TailScan {
   readonly #options: TailScanOptions;
   readonly #places = new SetPlaces();
   readonly #adopted = new Map<string, AdoptedBody["files"][number]>();
+  /** Whose files are that were imported. */
+  readonly #origins: ReadonlyMap<string, FileOrigin>;
   readonly #adoptedEnds = new Map<string, number>();
   readonly #headEnds = new Map<string, number>();
   readonly #closed = new Set<string>();
@@ -77,7 +78,9 @@ class TailScan {
     for (const file of options.adopted?.files ?? []) {
       this.#adopted.set(file.key, file);
     }
-    for (const { key, length } of [...options.adopted?.files ?? [], ...options.head?.files ?? []]) {
+    const needed = [...options.adopted?.files ?? [], ...options.head?.files ?? []];
+    this.#origins = originsOf(needed, { store: options.store, job: options.keys.job });
+    for (const { key, length } of needed) {
       this.#neededLengths.set(key, Math.max(length, this.#neededLengths.get(key) ?? 0));
     }
     for (const { writer, sequenceNumber, nextOffset } of options.adopted?.writers ?? []) {
@@ -130,10 +133,15 @@ class TailScan {
       const name = keys.parseChangeFile(key);
       if (name === undefined || doomed.includes(key)) continue;
       if (compareFiles(name, tailFrom) >= 0 && name.epoch < beforeEpoch) {
-        files.push({ key, name, size });
+        files.push({ ...this.#fileId(key, name), size });
       }
     }
     return files.sort((a, b) => compareFiles(a.name, b.name));
+  }
+
+  #fileId(key: string, name: ChangeFileName): FileId {
+    const origin = this.#origins.get(key);
+    return origin === undefined ? { key, name } : { key, name, origin };
   }
 
   /** What the head needs of the tail's files must be there: more than that was acknowledged in them. */
@@ -147,9 +155,7 @@ class TailScan {
     }
   }
 
-  async #scanAdopted(
-    { key, length, store, job }: AdoptedBody["files"][number],
-  ): Promise<void> {
+  async #scanAdopted({ key, length }: AdoptedBody["files"][number]): Promise<void> {
     const { backend, keys, signal } = this.#options;
     const name = keys.parseChangeFile(key);
     if (name === undefined) {
@@ -166,8 +172,7 @@ class TailScan {
     if (size < length) this.#lose(missing(key, `the tail needs ${length} bytes`, { size, length }));
     const source = new ChangeFileSource(backend, key, Math.min(size, length), signal);
     const scan = new ChangeFileScan(source, { to: length });
-    const origin = store === undefined || job === undefined ? undefined : { store, job };
-    const file: FileId = origin === undefined ? { key, name } : { key, name, origin };
+    const file = this.#fileId(key, name);
     let batches = 0;
     for await (const batch of scan.batches()) {
       if (batches++ === 0 && !this.#isOurs(file, scan)) return;
@@ -199,7 +204,10 @@ class TailScan {
         this.#lose(lost(file.key, end, because));
         await this.#seeBehind(file, source, { from: end.at, batches });
       }
-      if (header !== undefined) successors.add(file.name, header.predecessors);
+      // What is imported is cut to what is needed, and what is not needed was left out.
+      if (header !== undefined && file.origin === undefined) {
+        successors.add(file.name, header.predecessors);
+      }
     }
     this.#checkPredecessors(successors, all);
   }
@@ -210,7 +218,7 @@ class TailScan {
     const size = length > file.size ? await this.#grownSize(file, length) : file.size;
     const source = new ChangeFileSource(backend, file.key, Math.min(length, size), signal);
     const scan = new ChangeFileScan(source, { to: length });
-    const id: FileId = { key: file.key, name: file.name };
+    const id = this.#fileId(file.key, file.name);
     let batches = 0;
     let last: Batch | undefined;
     for await (const batch of scan.batches()) {
@@ -455,11 +463,8 @@ function isOf(file: FileId, { header }: ChangeFileScan, options: TailScanOptions
 }
 
 /** What a file's header must say. */
-function headerOf(
-  { name, origin }: FileId,
-  { store, keys }: TailScanOptions,
-): ChangeFileName & FileOrigin {
-  return { ...name, ...(origin ?? { store, job: keys.job }) };
+function headerOf({ name, origin }: FileId, { store, keys }: TailScanOptions) {
+  return { ...name, store, job: keys.job, ...origin };
 }
 
 function missing(

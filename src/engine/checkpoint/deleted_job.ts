@@ -40,12 +40,13 @@ export function checkThere<Generation extends GenerationBody>(
 }
 
 /** @throws {TidemarkError} `import-unfinished` */
-export function checkImported(
-  { keys: { job } }: JobPlace,
-  newest: GenerationBody | undefined,
-): void {
-  if (newest === undefined || !isImporting(newest)) return;
-  throw new TidemarkError(
+export function checkImported({ keys }: JobPlace, newest: GenerationBody | undefined): void {
+  if (newest !== undefined && isImporting(newest)) throw importUnfinished(keys.job);
+}
+
+/** The error of a job of which not all is there. */
+export function importUnfinished(job: string): TidemarkError {
+  return new TidemarkError(
     "import-unfinished",
     `Cannot use job ${job}: it is being imported, or an import of it was stopped; wait, import it again, or delete it`,
     { details: { job } },

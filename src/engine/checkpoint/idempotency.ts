@@ -10,7 +10,7 @@ import type { CatalogEntry, GenerationBody } from "../format/generation.ts";
 import { formatHash } from "../format/hash_text.ts";
 import type { ManifestState } from "../format/manifest.ts";
 import { IDEMPOTENCY_KEY_LENGTH_MAX } from "../limits.ts";
-import type { CheckpointOptions } from "../types.ts";
+import type { CheckpointOptions, StateSource } from "../types.ts";
 import { isContent, type StateSources } from "./_state_sources.ts";
 import { lineOf } from "./checkpoint_list.ts";
 
@@ -43,10 +43,15 @@ export function idempotencyOf(key: string, request: IdempotentRequest): Idempote
     processedRecords === undefined ? null : String(processedRecords),
     inOrder(metadata),
     // What a content says is compared with what was stored.
-    [...states].map(([name, source]) => [name, isContent(source) ? null : source]),
+    [...states].map(([name, source]) => [name, isReference(source) ? source : null]),
   ];
   const bytes = new TextEncoder().encode(JSON.stringify(facts));
   return { key, facts: formatHash(xxh64(bytes)) };
+}
+
+/** Whether a state is shared with a checkpoint; of any other the content counts, however it came. */
+function isReference(source: StateSource): boolean {
+  return !isContent(source) && "from" in source;
 }
 
 /** JSON with its members in order of name: their order says nothing. */
@@ -81,8 +86,16 @@ export function checkSame(job: string, asked: Idempotency, made: Idempotency, uu
   if (asked.facts !== made.facts) throw idempotencyConflict(job, asked.key, uuid);
 }
 
+/** States that are given, and how those are found that were written ahead. */
+export interface GivenStates {
+  readonly sources: StateSources;
+  /** A state that waits for a checkpoint. */
+  readonly written: (uuid: string) => ManifestState | undefined;
+}
+
 /**
- * Compares the states that are given as bytes with those that were stored; what is given piece by piece is not read.
+ * Compares the states that are given as bytes, or were written ahead, with those that were stored; what is given piece by
+ * piece is not read.
  *
  * @throws {TidemarkError} `idempotency-conflict`
  */
@@ -90,16 +103,32 @@ export function checkSameStates(
   job: string,
   { key }: Idempotency,
   entry: CatalogEntry,
-  given: StateSources,
+  { sources, written }: GivenStates,
   stored: readonly ManifestState[],
 ): void {
   const found = new Map(stored.map((state) => [state.name, state]));
-  for (const [name, bytes] of given) {
-    if (!(bytes instanceof Uint8Array)) continue;
+  for (const [name, source] of sources) {
     const state = found.get(name);
-    if (state?.size === bytes.length && state.xxh64 === formatHash(xxh64(bytes))) continue;
-    throw idempotencyConflict(job, key, entry.uuid, name);
+    const isSame = source instanceof Uint8Array
+      ? state?.size === source.length && state.xxh64 === formatHash(xxh64(source))
+      : isWritten(source)
+      ? state?.uuid === source.written || isSameContent(state, written(source.written))
+      : true;
+    if (!isSame) throw idempotencyConflict(job, key, entry.uuid, name);
   }
+}
+
+/** Whether any of them can be compared. */
+export function areComparable({ sources }: GivenStates): boolean {
+  return [...sources.values()].some((source) => source instanceof Uint8Array || isWritten(source));
+}
+
+function isWritten(source: StateSource): source is { readonly written: string } {
+  return !isContent(source) && "written" in source;
+}
+
+function isSameContent(one: ManifestState | undefined, other: ManifestState | undefined): boolean {
+  return one !== undefined && one.size === other?.size && one.xxh64 === other.xxh64;
 }
 
 function idempotencyConflict(

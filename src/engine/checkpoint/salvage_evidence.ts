@@ -4,6 +4,8 @@
  * @module
  */
 import { ChangeFileSource } from "../changelog/change_file_source.ts";
+import { originsOf } from "../changelog/file_origins.ts";
+import type { FileOrigin } from "../changelog/tail.ts";
 import { hasCode, TidemarkError } from "../errors.ts";
 import { type AdoptedBody, decodeAdopted } from "../format/adopted.ts";
 import { ChangeFileScan, readHeader } from "../format/change_file_reader.ts";
@@ -88,7 +90,12 @@ export async function findEvidence(place: JobPlace, signal?: AbortSignal): Promi
   const catalog = await findCatalog(place);
   const manifests = await findManifests(place, catalog.base, signal);
   const adopted = await findAdopted(place);
-  const files = await findFiles(place, signal);
+  const named = [
+    ...[...manifests.manifests.values()].flatMap(({ manifest }) => manifest.files),
+    ...adopted.adopted.flatMap((body) => body.files),
+  ];
+  const origins = originsOf(named, { store: place.store, job: place.keys.job });
+  const files = await findFiles(place, origins, signal);
   const owners = new Set<number>();
   for await (const { key } of place.backend.list(place.keys.ownersPrefix)) {
     const epoch = place.keys.parseOwner(key);
@@ -176,8 +183,12 @@ async function findAdopted(place: JobPlace): Promise<Pick<Evidence, "adopted" | 
 }
 
 /** Files whose header can be read and is of this job; what is wrong with the others is for the tail's scan to tell. */
-async function findFiles(place: JobPlace, signal: AbortSignal | undefined): Promise<FoundFile[]> {
-  const { backend, keys, store } = place;
+async function findFiles(
+  place: JobPlace,
+  origins: ReadonlyMap<string, FileOrigin>,
+  signal: AbortSignal | undefined,
+): Promise<FoundFile[]> {
+  const { backend, keys } = place;
   const files: FoundFile[] = [];
   for await (const { key, size } of backend.list(keys.changelogPrefix)) {
     const name = keys.parseChangeFile(key);
@@ -186,7 +197,8 @@ async function findFiles(place: JobPlace, signal: AbortSignal | undefined): Prom
     const result = await attempt(key, async () => (await readHeader(source)).header);
     if ("problem" in result) continue;
     const header = result.found;
-    const isOurs = header.store === store && header.job === keys.job &&
+    const { store, job } = origins.get(key) ?? { store: place.store, job: keys.job };
+    const isOurs = header.store === store && header.job === job &&
       header.epoch === name.epoch && header.number === name.number && header.uuid === name.uuid;
     if (isOurs) files.push({ key, name, size, header });
   }

@@ -76,6 +76,11 @@ export class StateObjects {
     this.#closing.abort();
   }
 
+  /** An object that waits for a checkpoint. */
+  waiting(uuid: string): ManifestState | undefined {
+    return this.#waiting.get(uuid)?.state;
+  }
+
   /** Keys of objects that no checkpoint names yet, and that one may. */
   keysInUse(): string[] {
     const now = this.#options.ports.clock.monotonicMs();

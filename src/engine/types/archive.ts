@@ -47,7 +47,7 @@ export interface ExportJobOptions {
 export interface ImportJobOptions {
   /** Stops it; nothing of the job is there then. @default never */
   signal?: AbortSignal;
-  /** Told how many bytes of the archive are taken, and how many it has. @default nobody */
+  /** Told how many bytes of the archive are taken, and how many it has; then how many files are checked. @default nobody */
   onProgress?: (progress: Progress) => void;
 }
 

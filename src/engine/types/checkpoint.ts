@@ -164,7 +164,8 @@ export interface CheckpointOptions {
    * Makes it once, however often it is asked for, also after a restart: 1 to 128 printable ASCII characters, no space at
    * an end. As long as a checkpoint of this key is listed, and is `head` or an ancestor of it, the same request answers
    * that one, and waits for it while it is being made; another request is an `idempotency-conflict`. Compared are the
-   * other options, and states that are given as bytes; states that come piece by piece are not read again. A key is free
+   * other options, and the content of states that are given as bytes or were written ahead; states that come piece by
+   * piece are not read again. A key is free
    * when its checkpoint has failed, was collected, or was abandoned by a resume. @default it is made anew each time
    */
   idempotencyKey?: string;

@@ -114,6 +114,26 @@ describe("idempotency key", () => {
     assert.equal(asBytes.uuid, made.uuid);
   });
 
+  test("of states that were written ahead the content counts, written once or once more", async () => {
+    const objects = newMemory();
+    const { job } = await openJobOn(objects);
+    const write = async (text: string) => ({
+      sums: { written: (await job.writeState("sums", bytesOf(text))).uuid },
+    });
+    const first = await write("12");
+    const made = await job.checkpoint({ ...REQUEST, states: first });
+    const answers = [first, await write("12"), { sums: bytesOf("12") }].map((states) =>
+      job.checkpoint({ ...REQUEST, states })
+    );
+    for (const { uuid } of await Promise.all(answers)) assert.equal(uuid, made.uuid);
+    const other = { ...REQUEST, states: await write("13") };
+    await rejectsWith(job.checkpoint(other), "idempotency-conflict");
+    await job.close();
+    const { job: next } = await openJobOn(objects);
+    assert.equal((await next.checkpoint({ ...REQUEST, states: first })).uuid, made.uuid);
+    await rejectsWith(next.checkpoint(other), "idempotency-conflict");
+  });
+
   test("one that failed frees the key, and whoever joined makes it", async () => {
     const { job, backend } = await openJobOn();
     append(job, "totals", "a");

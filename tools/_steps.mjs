@@ -29,7 +29,7 @@ const QUICK_STEPS = [
   {
     id: "doc",
     title: "API docs",
-    command: ["deno", "doc", "--lint", "mod.ts", "src/http/mod.ts"],
+    command: ["deno", "doc", "--lint", "mod.ts", "src/http/mod.ts", "src/client/mod.ts"],
   },
 ];
 

@@ -1,6 +1,6 @@
 /** Reads a restore that comes as a CBOR sequence: changes, then one map that ends it. */
 import { Decoder } from "cbor-x/index-no-eval";
-import { hasCode, TidemarkError } from "../engine/errors.ts";
+import { hasCode, TidemarkError, type TidemarkErrorOptions } from "../engine/errors.ts";
 import { scanChangePrefix } from "../engine/format/change_scan.ts";
 import { formatHash } from "../engine/format/hash_text.ts";
 import { CHANGE_BYTES_MAX } from "../engine/limits.ts";
@@ -23,8 +23,16 @@ export interface RemotePieces {
    * the restore is cut short.
    */
   readonly pieces: AsyncIterable<Uint8Array>;
+  /** The same, with how many changes a piece holds; one of both is iterated, once. */
+  readonly counted: AsyncIterable<CountedPiece>;
   /** Settles with the trailer when all pieces were read and agree with it. */
   readonly trailer: Promise<RestoreTrailer>;
+}
+
+/** Whole changes that lie next to each other. */
+export interface CountedPiece {
+  readonly bytes: Uint8Array;
+  readonly count: number;
 }
 
 /** Reads the stream; `what` names it for messages, `signals` end it. */
@@ -42,7 +50,7 @@ export function readChangeStream(
   trailer.catch(() => {
     // The iteration tells of a failed restore; this is the same error again.
   });
-  async function* pieces(): AsyncGenerator<Uint8Array> {
+  async function* counted(): AsyncGenerator<CountedPiece> {
     try {
       settle(yield* readPieces(body, { what, signals }));
     } catch (error) {
@@ -50,18 +58,23 @@ export function readChangeStream(
       throw error;
     }
   }
-  return { pieces: pieces(), trailer };
+  const pieces = counted();
+  return { pieces: bytesOf(pieces), counted: pieces, trailer };
+}
+
+async function* bytesOf(pieces: AsyncIterable<CountedPiece>): AsyncGenerator<Uint8Array> {
+  for await (const { bytes } of pieces) yield bytes;
 }
 
 async function* readPieces(
   body: ReadableStream<Uint8Array>,
   { what, signals }: StreamPlace,
-): AsyncGenerator<Uint8Array, RestoreTrailer> {
+): AsyncGenerator<CountedPiece, RestoreTrailer> {
   const pending = new PendingBytes();
   const hash = new Xxh64();
   let count = 0;
-  const broken = (cause: unknown) => cut(what, "the connection broke", cause);
-  for await (const part of readParts(body, signals, broken)) {
+  const onBreak = (cause: unknown) => broken(what, "the connection broke", cause);
+  for await (const part of readParts(body, signals, onBreak)) {
     pending.add(part);
     const bytes = pending.bytes;
     const end = changesEnd(bytes);
@@ -69,11 +82,11 @@ async function* readPieces(
       const piece = bytes.subarray(0, end.bytes);
       hash.update(piece);
       count += end.count;
-      yield piece;
+      yield { bytes: piece, count: end.count };
       pending.drop(end.bytes);
     }
     if (pending.bytes.length > CHANGE_BYTES_MAX + HEAD_BYTES_MAX) {
-      throw cut(what, "it holds too large a change");
+      throw wrong(what, "it holds too large a change");
     }
   }
   return checkTrailer(pending.bytes, count, hash.digest(), what);
@@ -105,7 +118,7 @@ function checkTrailer(
 ): RestoreTrailer {
   const item = isMap(bytes, 0) ? decodeItem(bytes, what) : {};
   if (isObject(item.error)) throw errorOfProblem(item.error);
-  if (!isObject(item.end)) throw cut(what, "it ends without its trailer");
+  if (!isObject(item.end)) throw broken(what, "it ends without its trailer");
   const trailer = {
     count: Number(item.end.count),
     hash: String(item.end.hash),
@@ -113,7 +126,7 @@ function checkTrailer(
   };
   const found = formatHash(hash);
   if (trailer.count !== count || trailer.hash !== found) {
-    throw cut(
+    throw wrong(
       what,
       `its trailer says ${trailer.count} changes with hash ${trailer.hash}, ` +
         `found ${count} with ${found}`,
@@ -126,7 +139,7 @@ function decodeItem(bytes: Uint8Array, what: string): JsonObject {
   try {
     return decoder.decode(bytes) as JsonObject;
   } catch (cause) {
-    throw cut(what, "its last item can't be read", cause);
+    throw broken(what, "its last item can't be read", cause);
   }
 }
 
@@ -134,11 +147,26 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null;
 }
 
-function cut(what: string, reason: string, cause?: unknown): TidemarkError {
+/** Whether a restore ended too early, so that it can go on after the changes that came. */
+export function isBroken(error: unknown): boolean {
+  return error instanceof TidemarkError && error.details.isBroken === true;
+}
+
+/** It ended too early; what came of it was right as far as it went. */
+function broken(what: string, reason: string, cause?: unknown): TidemarkError {
+  return cut(what, reason, { details: { isBroken: true }, cause });
+}
+
+/** What came is not what was sent. */
+function wrong(what: string, reason: string): TidemarkError {
+  return cut(what, reason, {});
+}
+
+function cut(what: string, reason: string, options: TidemarkErrorOptions): TidemarkError {
   return new TidemarkError(
     "server-unreachable",
     `Cannot restore ${what}: the answer was cut short: ${reason}; restore again`,
-    { cause },
+    options,
   );
 }
 

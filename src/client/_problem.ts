@@ -48,7 +48,18 @@ export async function failureOfAnswer(
     return new AttemptFailure(error, { isTransient: isBusy, retryAfterMs });
   }
   const error = errorOfProblem(parseJson(await answer.text()));
-  return new AttemptFailure(error, { isTransient: isBusy || error.retryable, retryAfterMs });
+  const isTransient = error.code === "closed" ? mayReopen(error) : isBusy || error.retryable;
+  return new AttemptFailure(error, { isTransient, retryAfterMs });
+}
+
+/** Whether the same request may be taken later, by what is known of it. */
+export function isTransient(error: unknown): error is TidemarkError {
+  return error instanceof TidemarkError && (error.retryable || mayReopen(error));
+}
+
+/** A sidecar that closes is started again, and a job opened again; a writer that has ended stays so. */
+function mayReopen({ code, details }: TidemarkError): boolean {
+  return code === "closed" && details.writer === undefined;
 }
 
 /** The error that a problem document describes. */

@@ -8,25 +8,21 @@
 import type {
   AppendResult,
   At,
+  CheckpointAttempt,
   CheckpointDetails,
   CheckpointMetadata,
   CheckpointOptions,
   CollectionOptions,
   CollectionReport,
-  JobDeletion,
-  JobImport,
   JobUsage,
   KeyGroupRange,
   ObjectExplanation,
+  PersistResult,
   ResumeOptions,
   ResumeResult,
-  RetentionPolicy,
-  SalvageOptions,
-  SalvageReport,
   StateContent,
   StateMetadata,
   StateSource,
-  StoreStatus,
   VerifyOptions,
   VerifyReport,
   WaitOptions,
@@ -34,48 +30,17 @@ import type {
 } from "../engine/types.ts";
 import { checkpointOf, describedJob, listOf, resumedOf } from "./_answers.ts";
 import { readChangeStream, type RemotePieces } from "./_change_stream.ts";
-import { type JsonObject, toJson } from "./_json.ts";
+import type { JsonObject } from "./_json.ts";
 import { checkpointPath, jobPath, queryOf, writerPath } from "./_paths.ts";
 import { unreachable } from "./_problem.ts";
-import { readArchiveStream, readStateStream, streamOf } from "./_state_stream.ts";
-import type { Call, Transport } from "./transport.ts";
+import { readStateStream, streamOf } from "./_state_stream.ts";
+import { StoreCalls } from "./store_calls.ts";
+import type { CreateJobOptions, JobDescription } from "./types.ts";
 
 export type { RemotePieces } from "./_change_stream.ts";
 
 const CBOR_SEQUENCE = "application/cbor-seq";
 const BYTES = "application/octet-stream";
-
-/** A job as the sidecar describes it. */
-export interface JobFacts {
-  readonly job: string;
-  readonly fingerprint: bigint;
-  readonly epoch: number;
-  readonly run: number;
-  /** Uuid of the checkpoint that the writers go on from; null before the first. */
-  readonly head: string | null;
-  readonly writers: readonly WriterPosition[];
-  readonly retention: RetentionPolicy;
-}
-
-/** The store and its sidecar. */
-export interface StoreFacts extends Omit<StoreStatus, "jobs"> {
-  readonly store: string;
-  readonly location: string;
-  readonly version: string;
-  readonly formatVersion: number;
-  readonly uptimeMs: number;
-  /** How many jobs there are. */
-  readonly jobs: number;
-  readonly openJobs: StoreStatus["jobs"];
-}
-
-/** What a job is made with. */
-export interface JobWish extends WaitOptions {
-  /** Identifies the pipeline's shape, 0 to 2^64 - 1. @default the job's own, 0n when it is new */
-  fingerprint?: bigint;
-  /** How many checkpoints stay; takes the place of what was there. @default what was there */
-  retention?: RetentionPolicy;
-}
 
 /** Where and how to append. */
 export interface AppendPlace extends WaitOptions {
@@ -85,8 +50,6 @@ export interface AppendPlace extends WaitOptions {
   run?: number;
   /** Whether to wait until the changes are durable. @default "durable" */
   ack?: "durable" | "buffered";
-  /** How long an attempt may take; 0: as long as it takes. @default 0 */
-  attemptMsMax?: number;
 }
 
 /** What to restore. */
@@ -101,45 +64,24 @@ export interface RestoreWish extends WaitOptions {
   fallback?: boolean;
 }
 
-/** What to export. */
-export interface ArchiveWish extends WaitOptions {
-  /** @default "tail" */
-  at?: At;
-}
-
 /** A checkpoint to be made. */
-export interface CheckpointWish extends Omit<CheckpointOptions, "onProgress"> {
-  /** The pipeline's run; another one than the job's is fenced. @default any */
-  run?: number;
-}
+export type CheckpointWish = Omit<CheckpointOptions, "onProgress">;
 
 /** Talks to one sidecar. */
-export class SidecarCalls {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  /** Address of the sidecar. */
-  get url(): string {
-    return this.#transport.url;
-  }
-
+export class SidecarCalls extends StoreCalls {
   /** Makes the job unless it is there, sets what is given, and describes it. */
-  async createJob(job: string, { signal, ...wish }: JobWish = {}): Promise<JobFacts> {
-    return describedJob(await this.#put(jobPath(job), { ...wish }, signal));
+  async createJob(
+    job: string,
+    { signal, ...wish }: CreateJobOptions = {},
+  ): Promise<JobDescription> {
+    return describedJob(await this.caller.put(jobPath(job), { ...wish }, signal));
   }
 
   /** Describes the job. */
-  async job(job: string, options: WaitOptions = {}): Promise<JobFacts> {
-    return describedJob(await this.#get(jobPath(job), options));
-  }
-
-  /** Names of the jobs. */
-  async jobs(options: WaitOptions = {}): Promise<string[]> {
-    const jobs = listOf<{ job: string }>(await this.#get("/v1/jobs", options), "jobs");
-    return jobs.map(({ job }) => job);
+  async job(job: string, { signal }: WaitOptions = {}): Promise<JobDescription> {
+    const { attemptMsMax } = this.caller.limits;
+    const call = { path: jobPath(job), repeat: "lost", attemptMsMax, signal } as const;
+    return describedJob(await this.caller.transport.json(call));
   }
 
   /**
@@ -153,8 +95,8 @@ export class SidecarCalls {
     changes: Uint8Array,
     place: AppendPlace = {},
   ): Promise<AppendResult> {
-    const { offset, run, ack, attemptMsMax, signal } = place;
-    return await this.#transport.json({
+    const { offset, run, ack, signal } = place;
+    return await this.caller.transport.json({
       method: "POST",
       path: `${writerPath(job, writer)}/changes${queryOf({ ack })}`,
       headers: {
@@ -166,9 +108,24 @@ export class SidecarCalls {
       lostOutcome: "unknown",
       // Without an offset it might be taken twice.
       repeat: offset === undefined ? "refused" : "lost",
-      attemptMsMax,
+      attemptMsMax: this.caller.limits.attemptMsMax,
       signal,
     }) as unknown as AppendResult;
+  }
+
+  /** Makes durable what was appended; tells where the change sets lie. */
+  async persist(
+    job: string,
+    writer: string,
+    from?: number,
+    options: WaitOptions = {},
+  ): Promise<PersistResult> {
+    const path = `${writerPath(job, writer)}/persist`;
+    const call = this.caller.jsonCall("POST", path, { from }, options.signal);
+    return await this.caller.transport.json({
+      ...call,
+      repeat: "lost",
+    }) as unknown as PersistResult;
   }
 
   /**
@@ -183,13 +140,14 @@ export class SidecarCalls {
     options: WaitOptions = {},
   ): Promise<StateMetadata> {
     const isWhole = content instanceof Uint8Array;
-    return await this.#transport.json({
+    return await this.caller.transport.json({
       method: "POST",
       path: `${jobPath(job)}/states/${encodeURIComponent(name)}`,
       headers: { "content-type": BYTES },
       body: isWhole ? content : streamOf(content),
       // One whose answer is lost is never named, and given up by the sidecar.
       repeat: isWhole ? "lost" : "never",
+      attemptMsMax: isWhole ? this.caller.limits.longAttemptMsMax : 0,
       signal: options.signal,
     }) as unknown as StateMetadata;
   }
@@ -206,73 +164,59 @@ export class SidecarCalls {
     options: WaitOptions = {},
   ): AsyncGenerator<Uint8Array> {
     const path = `${checkpointPath(job, at)}/states/${encodeURIComponent(name)}`;
-    const answer = await this.#transport.stream({ path, repeat: "lost", signal: options.signal });
-    const signals = [this.#transport.closed, options.signal];
+    const { signal } = options;
+    const attemptMsMax = this.caller.limits.longAttemptMsMax;
+    const answer = await this.caller.transport.stream({
+      path,
+      repeat: "lost",
+      attemptMsMax,
+      signal,
+    });
+    const signals = [this.caller.transport.closed, signal];
     yield* readStateStream(answer, { what: `state ${name} of job ${job}`, url: this.url, signals });
   }
 
-  /** Deletes a whole job; what can't be undone is confirmed by its name. */
-  async deleteJob(job: string, { signal }: WaitOptions = {}): Promise<JobDeletion> {
-    return await this.#transport.json({
-      method: "DELETE",
-      path: `${jobPath(job)}${queryOf({ confirm: job })}`,
-      lostOutcome: "unknown",
-      repeat: "never",
-      signal,
-    }) as unknown as JobDeletion;
-  }
-
-  /** How the store and the sidecar are. */
-  async store(options: WaitOptions = {}): Promise<StoreFacts> {
-    return await this.#get("/v1/store", options) as unknown as StoreFacts;
-  }
-
   /**
-   * Exports a whole job.
-   *
-   * @param at `tail` is all of it, a checkpoint that one alone. @default "tail"
-   * @returns The archive. The iteration ends only when all of it came.
+   * Makes a checkpoint; the states that are given with their content are written before. With an idempotency key a lost
+   * answer is asked for again.
    */
-  async *exportJob(
-    job: string,
-    { at, signal }: ArchiveWish = {},
-  ): AsyncGenerator<Uint8Array> {
-    const path = `${jobPath(job)}/archive${queryOf({ at })}`;
-    const answer = await this.#transport.stream({ path, repeat: "lost", signal });
-    const signals = [this.#transport.closed, signal];
-    yield* readArchiveStream(answer, { what: `the archive of job ${job}`, url: this.url, signals });
-  }
-
-  /** Makes a job from an archive, under a name that is free. */
-  async importJob(
-    job: string,
-    archive: AsyncIterable<Uint8Array>,
-    { signal }: WaitOptions = {},
-  ): Promise<JobImport> {
-    return await this.#transport.json({
-      method: "PUT",
-      path: `${jobPath(job)}/archive`,
-      headers: { "content-type": "application/x-tar" },
-      body: streamOf(archive),
-      lostOutcome: "unknown",
-      repeat: "never",
-      signal,
-    }) as unknown as JobImport;
-  }
-
-  /** Makes a checkpoint; the states that are given with their content are written before. */
   async checkpoint(job: string, wish: CheckpointWish = {}): Promise<CheckpointMetadata> {
-    const { signal, states: given, run, ...facts } = wish;
+    const { signal, states: given, run, idempotencyKey, ...facts } = wish;
     const states = given === undefined ? {} : { states: await this.#named(job, given, signal) };
     const path = `${jobPath(job)}/checkpoints`;
-    const call = this.#jsonCall("POST", path, { ...facts, ...states }, signal);
-    const headers = { ...call.headers, "tidemark-run": textOf(run) };
-    return checkpointOf(await this.#transport.json({ ...call, headers }));
+    const call = this.caller.jsonCall("POST", path, { ...facts, ...states }, signal);
+    return checkpointOf(
+      await this.caller.transport.json({
+        ...call,
+        headers: {
+          ...call.headers,
+          "idempotency-key": idempotencyKey,
+          "tidemark-run": textOf(run),
+        },
+        repeat: idempotencyKey === undefined ? "refused" : "lost",
+      }),
+    );
+  }
+
+  /** Gives up a checkpoint that is being made; answers whether that was in time. */
+  async abortCheckpoint(job: string, uuid: string, options: WaitOptions = {}): Promise<boolean> {
+    const path = `${checkpointPath(job, uuid)}/abort`;
+    const call = { method: "POST", path, lostOutcome: "unknown", repeat: "lost" } as const;
+    return (await this.caller.transport.json({ ...call, ...options })).isAborted === true;
+  }
+
+  /** Lists the checkpoints that are not published. */
+  async unpublishedCheckpoints(
+    job: string,
+    options: WaitOptions = {},
+  ): Promise<CheckpointAttempt[]> {
+    const answer = await this.caller.get(`${jobPath(job)}/checkpoints?unpublished=true`, options);
+    return listOf(answer, "unpublished");
   }
 
   /** Lists the checkpoints, oldest first. */
   async checkpoints(job: string, options: WaitOptions = {}): Promise<CheckpointMetadata[]> {
-    const answer = await this.#get(`${jobPath(job)}/checkpoints`, options);
+    const answer = await this.caller.get(`${jobPath(job)}/checkpoints`, options);
     return listOf<JsonObject>(answer, "checkpoints").map((listed) => checkpointOf(listed));
   }
 
@@ -282,7 +226,7 @@ export class SidecarCalls {
     at: At,
     options: WaitOptions = {},
   ): Promise<CheckpointDetails> {
-    return checkpointOf(await this.#get(checkpointPath(job, at), options));
+    return checkpointOf(await this.caller.get(checkpointPath(job, at), options));
   }
 
   /** Keeps a checkpoint whatever retention says. */
@@ -293,14 +237,14 @@ export class SidecarCalls {
     options: WaitOptions = {},
   ): Promise<CheckpointMetadata> {
     const path = `${checkpointPath(job, uuid)}/pin`;
-    return checkpointOf(await this.#put(path, { reason }, options.signal));
+    return checkpointOf(await this.caller.put(path, { reason }, options.signal));
   }
 
   /** Leaves a checkpoint to retention again. */
   async unpin(job: string, uuid: string, options: WaitOptions = {}): Promise<CheckpointMetadata> {
     const path = `${checkpointPath(job, uuid)}/pin`;
     return checkpointOf(
-      await this.#transport.json({
+      await this.caller.transport.json({
         method: "DELETE",
         path,
         lostOutcome: "unknown",
@@ -314,12 +258,13 @@ export class SidecarCalls {
   async collect(job: string, options: CollectionOptions = {}): Promise<CollectionReport> {
     const { except, dryRun, quarantineMs, signal } = options;
     const body = { dryRun, quarantineMs, except: except && [...except] };
-    const call = this.#jsonCall("POST", `${jobPath(job)}/gc`, body, signal);
+    const call = this.caller.jsonCall("POST", `${jobPath(job)}/gc`, body, signal);
     const isLook = dryRun === true;
-    return await this.#transport.json({
+    return await this.caller.transport.json({
       ...call,
       lostOutcome: isLook ? "not-applied" : "unknown",
       repeat: isLook ? "lost" : "refused",
+      attemptMsMax: 0,
     }) as unknown as CollectionReport;
   }
 
@@ -331,7 +276,8 @@ export class SidecarCalls {
   ): Promise<ObjectExplanation> {
     const { except, quarantineMs, signal } = options;
     const body = { key, quarantineMs, except: except && [...except] };
-    return await this.#ask(`${jobPath(job)}/explain`, body, signal) as unknown as ObjectExplanation;
+    const answer = await this.caller.ask(`${jobPath(job)}/explain`, body, signal);
+    return answer as unknown as ObjectExplanation;
   }
 
   /** Deletes one checkpoint, and what it alone needed. */
@@ -340,7 +286,7 @@ export class SidecarCalls {
     uuid: string,
     options: WaitOptions = {},
   ): Promise<CollectionReport> {
-    return await this.#transport.json({
+    return await this.caller.transport.json({
       method: "DELETE",
       path: checkpointPath(job, uuid),
       lostOutcome: "unknown",
@@ -357,12 +303,12 @@ export class SidecarCalls {
   ): Promise<WriterPosition> {
     const path = `${writerPath(job, writer)}/retire`;
     const call = { method: "POST", path, lostOutcome: "unknown", repeat: "lost" } as const;
-    return await this.#transport.json({ ...call, ...options }) as unknown as WriterPosition;
+    return await this.caller.transport.json({ ...call, ...options }) as unknown as WriterPosition;
   }
 
   /** Counts the room that the job takes. */
   async usage(job: string, options: WaitOptions = {}): Promise<JobUsage> {
-    return await this.#get(`${jobPath(job)}/usage`, options) as unknown as JobUsage;
+    return await this.caller.get(`${jobPath(job)}/usage`, options) as unknown as JobUsage;
   }
 
   /** Reads what the job needs and answers what is bad. */
@@ -370,27 +316,17 @@ export class SidecarCalls {
     job: string,
     { level, signal }: Omit<VerifyOptions, "onProgress"> = {},
   ): Promise<VerifyReport> {
-    return await this.#ask(`${jobPath(job)}/verify`, { level }, signal) as unknown as VerifyReport;
-  }
-
-  /** Brings back a job that can't be opened: says what is lost, and does it when that plan is accepted. */
-  async salvage(
-    job: string,
-    { signal, ...body }: Omit<SalvageOptions, "takeOver"> = {},
-  ): Promise<SalvageReport> {
-    const path = `${jobPath(job)}/salvage`;
-    const isLook = body.accept === undefined || body.dryRun === true;
-    const answer = isLook ? await this.#ask(path, body, signal) : await this.#transport.json({
-      ...this.#jsonCall("POST", path, body, signal),
-      repeat: "refused",
-    });
-    return answer as unknown as SalvageReport;
+    return await this.caller.ask(
+      `${jobPath(job)}/verify`,
+      { level },
+      signal,
+    ) as unknown as VerifyReport;
   }
 
   /** Rewinds the job to where its pipeline starts again. One whose answer is lost was for nobody: it is repeated. */
-  async resume(job: string, { signal, ...wish }: ResumeOptions = {}): Promise<ResumeResult> {
-    const call = this.#jsonCall("POST", `${jobPath(job)}/resume`, { ...wish }, signal);
-    return resumedOf(await this.#transport.json({ ...call, repeat: "lost" }));
+  async resume(job: string, { signal, ...body }: ResumeOptions = {}): Promise<ResumeResult> {
+    const call = this.caller.jsonCall("POST", `${jobPath(job)}/resume`, { ...body }, signal);
+    return resumedOf(await this.caller.transport.json({ ...call, repeat: "lost" }));
   }
 
   /** Reads the changes of one writer back. */
@@ -398,10 +334,15 @@ export class SidecarCalls {
     const { at, from, keyGroups, fallback, signal } = wish;
     const query = queryOf({ at, from, keyGroups: keyGroups?.join("-"), fallback });
     const path = `${writerPath(job, writer)}/changes${query}`;
-    const call = { path, headers: { accept: CBOR_SEQUENCE }, repeat: "lost", signal } as const;
-    const answer = await this.#transport.stream(call);
+    const answer = await this.caller.transport.stream({
+      path,
+      headers: { accept: CBOR_SEQUENCE },
+      repeat: "lost",
+      attemptMsMax: this.caller.limits.longAttemptMsMax,
+      signal,
+    });
     if (answer.body === null) throw unreachable(this.url, "the answer has no body", "not-applied");
-    const signals = [this.#transport.closed, signal];
+    const signals = [this.caller.transport.closed, signal];
     return readChangeStream(answer.body, `writer ${writer} of job ${job}`, signals);
   }
 
@@ -419,39 +360,6 @@ export class SidecarCalls {
         : source;
     }
     return named;
-  }
-
-  async #get(path: string, { signal }: WaitOptions): Promise<JsonObject> {
-    return await this.#transport.json({ path, repeat: "lost", signal });
-  }
-
-  /** Sets something: as often as it takes. */
-  async #put(path: string, body: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    return await this.#transport.json({
-      ...this.#jsonCall("PUT", path, body, signal),
-      repeat: "lost",
-    });
-  }
-
-  /** Asks for something that changes nothing. */
-  async #ask(path: string, body: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    return await this.#transport.json({
-      ...this.#jsonCall("POST", path, body, signal),
-      lostOutcome: "not-applied",
-      repeat: "lost",
-    });
-  }
-
-  #jsonCall(method: "PUT" | "POST", path: string, body: JsonObject, signal?: AbortSignal): Call {
-    return {
-      method,
-      path,
-      headers: { "content-type": "application/json" },
-      body: toJson(body),
-      lostOutcome: "unknown",
-      repeat: "refused",
-      signal,
-    };
   }
 }
 

@@ -18,7 +18,9 @@ export function unixFetch(path: string): (request: Request) => Promise<Response>
       return fetch(request, { client } as RequestInit);
     };
   }
-  if ("Bun" in globalThis) return (request) => fetch(request, { unix: path } as RequestInit);
+  if ("Bun" in globalThis) {
+    return (request) => fetch(request, { unix: path, timeout: false } as RequestInit);
+  }
   return (request) => fetchOnNode(path, request);
 }
 

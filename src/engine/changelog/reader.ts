@@ -14,7 +14,7 @@ import type {
   ReadOptions,
   RestoredSlice,
 } from "../types.ts";
-import { filterSlice, mayHold } from "./_slice_filter.ts";
+import { filterSlice, mayHold } from "./slice_filter.ts";
 import { FileBatches } from "./file_batches.ts";
 import type { ChangeFilePlace } from "./local_copies.ts";
 import { openCursor } from "./restore_cursor.ts";

@@ -9,7 +9,7 @@ import type { Batch } from "../format/change_file.ts";
 import { type ChangeSlice, readBatchEndingAt } from "../format/change_file_reader.ts";
 import type { ChangeSetEntry } from "../format/change_set.ts";
 import type { ChangeRange, RestoredSlice } from "../types.ts";
-import { mayHold } from "./_slice_filter.ts";
+import { mayHold } from "./slice_filter.ts";
 import type { ChangeFilePlace } from "./local_copies.ts";
 import {
   type PlannedFile,

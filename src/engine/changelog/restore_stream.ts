@@ -13,8 +13,8 @@ import type {
   RestoreStream,
   RestoreTrailer,
 } from "../types.ts";
-import { RestoredChanges } from "./_restored_changes.ts";
-import { filterSlice } from "./_slice_filter.ts";
+import { RestoredChanges } from "./restored_changes.ts";
+import { filterSlice } from "./slice_filter.ts";
 import type { ChangeFilePlace } from "./local_copies.ts";
 import { openCursor } from "./restore_cursor.ts";
 import type { RestoreSource } from "./restore_plan.ts";

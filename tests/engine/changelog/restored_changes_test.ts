@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { RestoredChanges } from "../../../src/engine/changelog/_restored_changes.ts";
+import { RestoredChanges } from "../../../src/engine/changelog/restored_changes.ts";
 import { encodeChanges } from "../../../src/engine/format/change_input.ts";
 import type { Change, RestoredChange, RestoredSlice } from "../../../src/engine/types.ts";
 import { SeededRandom } from "../../doubles/seeded_random.ts";

@@ -1,3 +1,8 @@
+/**
+ * Which change sets and changes a range holds.
+ * Owns: the cut of slices. Does not own: reading them.
+ * @module
+ */
 import { scanChanges } from "../format/change_scan.ts";
 import type { ChangeSetFacts } from "../format/change_set.ts";
 import type { ChangeRange, RestoredSlice } from "../types.ts";

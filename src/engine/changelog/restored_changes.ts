@@ -1,4 +1,8 @@
-/** A restore, change by change. @module */
+/**
+ * A restore, change by change.
+ * Owns: the changes' copies. Does not own: where slices come from.
+ * @module
+ */
 import { type ChangeScan, scanChanges } from "../format/change_scan.ts";
 import type { RestoredChange, RestoredSlice } from "../types.ts";
 

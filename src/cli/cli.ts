@@ -17,6 +17,7 @@ import { UsageError } from "./_usage_error.ts";
 import { versionFacts, versionText } from "./_version.ts";
 import { readSettings } from "./settings/settings.ts";
 import { APPEND } from "./commands/append.ts";
+import { BENCH } from "./commands/bench.ts";
 import { CHECKPOINT } from "./commands/checkpoint.ts";
 import type { Command, OpenStore } from "./command.ts";
 import { CONFIG } from "./commands/config.ts";
@@ -69,6 +70,7 @@ export const COMMANDS: readonly Command[] = [
   GC,
   SALVAGE,
   INSPECT,
+  BENCH,
   CONFIG,
   DOCTOR,
 ];

@@ -24,6 +24,9 @@ import {
   type ServeHttpOptions,
 } from "./http_server.ts";
 
+import { tryDisk } from "./folder_look.ts";
+import { makeTemporaryFolder, type TemporaryFolder } from "./temporary_folder.ts";
+
 export type { InputFile, OutputFile } from "./_cli_files.ts";
 export { BrokenPipeError } from "./_cli_streams.ts";
 
@@ -84,6 +87,10 @@ export interface CliIo {
   absolutePath(path: string, from?: string): string;
   /** The folder that a path is in. */
   folderOf(path: string): string;
+  /** Makes a folder in `parent` for a while. */
+  temporaryFolder(parent: string, prefix: string): Promise<TemporaryFolder>;
+  /** Syncs a small file of a folder some times; answers how long each took, in milliseconds. */
+  measureSyncs(folder: string): Promise<readonly number[]>;
   serve(handler: FetchHandler, options: ServeHttpOptions): Promise<HttpServer>;
   fetch(request: Request): Promise<Response>;
   /** Calls `listener` at each signal that asks the process to end, until the answer is called. */
@@ -117,6 +124,8 @@ export function createCliIo(): CliIo {
     createFile: createOutputFile,
     absolutePath: (path, from = "") => resolve(from, path),
     folderOf: dirname,
+    temporaryFolder: makeTemporaryFolder,
+    measureSyncs: async (folder) => (await tryDisk(folder)).syncMs,
     serve: serveHttp,
     fetch: (request) => fetch(request),
     onStopSignal,

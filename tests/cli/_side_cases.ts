@@ -6,6 +6,7 @@
 import { changesFromLines } from "../../src/engine/format/change_input.ts";
 import { formatHash } from "../../src/engine/format/hash_text.ts";
 import { xxh64 } from "../../wasm/mod.ts";
+import type { Side } from "../../src/cli/command.ts";
 import type { RunOptions, TestIo } from "./_run.ts";
 
 /** What a command line may name of the prepared store. */
@@ -26,6 +27,8 @@ export interface SideCase {
   readonly code?: number;
   /** Whether stdout is data, and no answer in JSON. @default false */
   readonly isText?: boolean;
+  /** Sides on which it is confirmed with `--yes`, which the other does not take. @default none */
+  readonly yes?: readonly Side[];
   /** The part of the answer that is the same on both sides, where more than a field differs. */
   // deno-lint-ignore no-explicit-any
   alike?(answer: any): unknown;
@@ -43,6 +46,13 @@ function endAfter(io: () => TestIo, waits: number): () => Promise<void> {
     if (--waits === 0) io().signal("SIGINT");
   };
 }
+
+/** A folder on the disk in memory in place of one below the store. */
+const MEASURED = {
+  temporaryFolder: () =>
+    Promise.resolve({ path: "/disk/bench", [Symbol.asyncDispose]: () => Promise.resolve() }),
+  measureSyncs: () => Promise.resolve([1, 2, 3]),
+};
 
 /** An export of one change. */
 function exportOf(writer: string, data: string): string {
@@ -109,6 +119,13 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
   pin: { args: ({ uuids }) => [...J, uuids[0], "--reason", "why not"] },
   unpin: { args: ({ uuids }) => [...J, uuids[1]] },
   delete: { args: ({ uuids }) => [...J, uuids[0], "--yes"] },
+  bench: {
+    args: () => ["--time", "20ms", "--bytes-max", "65536"],
+    options: () => ({ io: MEASURED }),
+    yes: ["url"],
+    alike: ({ place: _place, sync: _sync, notes: _notes, ...figures }) =>
+      Object.entries(figures).map(([name, value]) => [name, Object.keys(Object(value))]),
+  },
   doctor: { args: () => [], differs: { checks: "each side has its own", result: "of these" } },
   config: { args: () => [], differs: { settings: "it shows which side was named" } },
   "delete-job": { args: () => [...J, "--yes"] },

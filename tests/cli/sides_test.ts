@@ -47,11 +47,11 @@ async function prepare(open: OpenStore): Promise<string[]> {
 async function runOn(
   side: Side,
   name: string,
-  { args, options = () => ({}), code = 0 }: SideCase,
+  { args, options = () => ({}), code = 0, yes = [] }: SideCase,
 ): Promise<Ran> {
   const disk = new ForgettingDisk();
   const clock = new RisingClock();
-  const open: OpenStore = (_, given) => openStore(posixOn(disk), { ...given, clock });
+  const open: OpenStore = (root, given) => openStore(posixOn(disk, { root }), { ...given, clock });
   const uuids = await prepare(open);
   await using sidecar = await open("/disk/store", {});
   // The sidecar owns the job; in place of it, so has an owner before the command.
@@ -59,12 +59,15 @@ async function runOn(
   if (side === "store") await job.close();
   const app = createApp(sidecar);
   const place = side === "store" ? "/disk/store" : URL;
+  const confirmed = yes.includes(side) ? ["--yes"] : [];
   const runs: Ran[] = [];
   await withFolder(async (folder) => {
     const given = options(() => io);
     const fetch = (request: Request): Promise<Response> => app.fetch(request);
     const io: TestIo = new TestIo({ ...given, openStore: open, io: { ...given.io, fetch } });
-    runs.push(await io.run([name, `--${side}`, place, "--json", ...args({ uuids, folder })]));
+    runs.push(
+      await io.run([name, `--${side}`, place, "--json", ...confirmed, ...args({ uuids, folder })]),
+    );
   });
   assert.equal(runs[0].code, code, `--${side}: ${runs[0].stderr}`);
   return runs[0];

@@ -12,7 +12,15 @@ import type {
 } from "../../engine/types.ts";
 import { loggerOf } from "../_log.ts";
 import { openNamedStore } from "./store.ts";
-import type { AppendPlace, OpenFor, ReadStore, ReadTarget, StoreTarget, Target } from "./target.ts";
+import type {
+  AppendPlace,
+  BenchTarget,
+  OpenFor,
+  ReadStore,
+  ReadTarget,
+  StoreTarget,
+  Target,
+} from "./target.ts";
 import type { CommandContext } from "../command.ts";
 
 /** Opens the job `job` of the store that the options name, as its owner. */
@@ -139,5 +147,33 @@ async function appendWithRoom(
       // An append that is refused although there is room will never fit.
       if (!hasCode(error, "backpressure") || availability.isAvailable()) throw error;
     }
+  }
+}
+
+/** Makes a store in a new folder below the one of the options, with a job to be measured. */
+export async function openLocalBench(context: CommandContext, job: string): Promise<BenchTarget> {
+  const { io, openStore, report, settings } = context;
+  const place = settings.get("store");
+  const folder = await io.temporaryFolder(place, ".tidemark-bench-");
+  try {
+    const options = { ...settings.ofStore(), logger: loggerOf(report), create: true };
+    const store = await openStore(folder.path, options);
+    try {
+      const target = targetOf(store, await store.job(job));
+      const reader = readerOf(await store.reader(job));
+      const { bytesFree } = await store.status();
+      const close = async (): Promise<void> => {
+        await store.close();
+        await folder[Symbol.asyncDispose]();
+      };
+      const found = { place, target, reader, folder: folder.path, bytesFree };
+      return { ...found, [Symbol.asyncDispose]: close };
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
   }
 }

@@ -7,7 +7,15 @@ import type { CliIo } from "../../runtime/cli_io.ts";
 import type { CommandContext } from "../command.ts";
 import type { Settings } from "../settings/settings.ts";
 import { sidecarAt } from "./sidecar.ts";
-import type { AppendPlace, OpenFor, ReadStore, ReadTarget, StoreTarget, Target } from "./target.ts";
+import type {
+  AppendPlace,
+  BenchTarget,
+  OpenFor,
+  ReadStore,
+  ReadTarget,
+  StoreTarget,
+  Target,
+} from "./target.ts";
 import { UsageError } from "../_usage_error.ts";
 
 const RETRY_DELAY_MS = 1000;
@@ -135,4 +143,22 @@ function readerOf(client: SidecarCalls, job: string): ReadTarget {
 
 function isLostAnswer(error: unknown): boolean {
   return error instanceof TidemarkError && error.retryable;
+}
+
+/** Makes a job at a sidecar to be measured; it is deleted in the end. */
+export async function openRemoteBench(
+  context: CommandContext,
+  url: string,
+  job: string,
+): Promise<BenchTarget> {
+  const client = clientOf(context.io, url, context.settings);
+  const { bytesFree } = await client.store();
+  await client.createJob(job);
+  return {
+    place: client.url,
+    target: targetOf(context.io, client, job),
+    reader: readerOf(client, job),
+    bytesFree,
+    [Symbol.asyncDispose]: async () => void await client.deleteJob(job),
+  };
 }

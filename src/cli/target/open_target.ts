@@ -3,15 +3,21 @@
  * @module
  */
 import {
+  openLocalBench,
   openLocalStore,
   openLocalStoreTarget,
   openLocalTarget,
   openOtherStore,
 } from "./_local_target.ts";
-import { openRemoteStore, openRemoteStoreTarget, openRemoteTarget } from "./_remote_target.ts";
+import {
+  openRemoteBench,
+  openRemoteStore,
+  openRemoteStoreTarget,
+  openRemoteTarget,
+} from "./_remote_target.ts";
 import { optionsOf } from "../settings/settings.ts";
 import { TAKE_OVER_OPTION } from "./store.ts";
-import type { OpenFor, ReadStore, StoreTarget, Target } from "./target.ts";
+import type { BenchTarget, OpenFor, ReadStore, StoreTarget, Target } from "./target.ts";
 import type { CommandContext, CommandOption } from "../command.ts";
 
 /** The option that names a job. */
@@ -86,4 +92,11 @@ export async function openOther(
 ): Promise<StoreTarget> {
   if (url !== undefined) return openRemoteStoreTarget(context, url);
   return await openOtherStore(context, folder ?? "");
+}
+
+/** Makes a job to be measured, in a folder or at a sidecar. */
+export async function openBench(context: CommandContext, job: string): Promise<BenchTarget> {
+  const url = context.settings.sidecar;
+  if (url === undefined) return await openLocalBench(context, job);
+  return await openRemoteBench(context, url, job);
 }

@@ -132,3 +132,14 @@ export interface StoreTarget extends AsyncDisposable {
     options: ImportJobOptions,
   ): Promise<JobImport>;
 }
+
+/** A job that is made to be measured, and goes with all that is in it. */
+export interface BenchTarget extends AsyncDisposable {
+  /** Where it is, for people. */
+  readonly place: string;
+  readonly target: Target;
+  readonly reader: ReadTarget;
+  /** The folder of this machine that it is in. */
+  readonly folder?: string;
+  readonly bytesFree?: number;
+}

@@ -23,8 +23,17 @@ export async function makeTemporaryFolder(
     path,
     async [Symbol.asyncDispose]() {
       await rm(path, { recursive: true, force: true });
-      // Folders above it that were made too stay where something else has come into them.
-      if (made !== undefined) await rmdir(parent).catch(() => {});
+      if (made !== undefined) await removeEmpty(parent);
     },
   };
+}
+
+/** Removes a folder, unless something has come into it. */
+async function removeEmpty(path: string): Promise<void> {
+  try {
+    await rmdir(path);
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== "ENOTEMPTY" && code !== "EEXIST" && code !== "ENOENT") throw error;
+  }
 }

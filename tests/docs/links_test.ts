@@ -16,8 +16,8 @@ const PAGES = [
 const OTHERS = new Set([
   // Every command.
   ...["--config", "--help", "--json", "--version"],
-  // Benches, the gate, builds.
-  ...["--check", "--compile", "--filter", "--only", "--runs", "--write"],
+  // Benches, the gate, builds, Node.
+  ...["--check", "--import", "--test", "--compile", "--filter", "--only", "--runs", "--write"],
   // curl.
   ...[
     "--cacert",

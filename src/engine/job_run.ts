@@ -19,6 +19,8 @@ import type { StoreSettings } from "./settings.ts";
 import type { KeyGroupRange } from "./types.ts";
 import type { ChangeFileLog, SetRange } from "./upload/change_file_log.ts";
 import type { Clock, Timer } from "./port/clock.ts";
+import { withLogFields } from "./log_fields.ts";
+import type { Logger } from "./port/logger.ts";
 import type { Ports } from "./port/ports.ts";
 import { DuplicatingStateChangeFsUploader } from "./upload/duplicating_uploader.ts";
 import { StateChangeFsUploader } from "./upload/fs_uploader.ts";
@@ -76,12 +78,15 @@ export class JobRun implements WriterContext {
   readonly #clock: Clock;
   readonly #local: LocalRecovery | undefined;
   readonly #hideGauge: () => void;
+  readonly #logger: Logger;
   #reliefTimer: Timer | undefined;
   #ended: Error | undefined;
   readonly #ending = new AbortController();
 
   constructor(options: JobRunOptions) {
-    const { settings, ports } = options;
+    const { settings } = options;
+    const ports = withLogFields(options.ports, { epoch: options.owner.epoch });
+    this.#logger = ports.logger;
     this.#job = options.place.keys.job;
     this.#clock = ports.clock;
     this.owner = options.owner;
@@ -117,6 +122,7 @@ export class JobRun implements WriterContext {
     this.states = new StateObjects({ place, ports, settings, epoch: this.epoch, run, ended });
     for (const end of options.start.values()) this.#begin(end);
     this.#endedWriters = new EndedWriters(this.#writers.values(), this.log.lastNumber > 0);
+    this.#logger.log("info", "A run is served", { run });
   }
 
   get epoch(): number {
@@ -378,12 +384,21 @@ export class JobRun implements WriterContext {
     const isFirst = this.#ended === undefined;
     this.#ended = reason;
     if (!isFirst) return;
+    this.#logEnd(reason);
     this.#ending.abort(reason);
     this.#reliefTimer?.cancel();
     this.#hideGauge();
     this.throttle.close(reason);
     void this.scheduler.close({ mode: "abort", reason });
     for (const writer of this.#writers.values()) writer.end(reason);
+  }
+
+  #logEnd(reason: Error): void {
+    const { run } = this;
+    // A close, or a resume of this very job: somebody has asked for it.
+    const isAskedFor = hasCode(reason, "closed") || (reason as TidemarkError).details?.run === run;
+    if (isAskedFor) this.#logger.log("info", "A run was let go", { run });
+    else this.#logger.log("warning", "A run has ended", { run, error: reason });
   }
 }
 

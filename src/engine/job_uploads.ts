@@ -6,6 +6,7 @@
 import { copyBatch } from "./changelog/batch_copy.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
+import { withLogFields } from "./log_fields.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import { ChangeFileLog } from "./upload/change_file_log.ts";
@@ -35,7 +36,8 @@ export interface JobUploads {
 
 /** Begins an epoch's files. Nothing is written before the first batch. */
 export function beginUploads(options: JobUploadsOptions): JobUploads {
-  const { place, epoch, run, settings, ports, local } = options;
+  const { place, epoch, run, settings, local } = options;
+  const ports = withLogFields(options.ports, { epoch });
   // The collection finds by itself what nobody needs any more.
   const deleter: Deleter = {
     discard(keys) {

@@ -18,6 +18,7 @@ import { readJobStanding } from "./job_standing.ts";
 import { StoredJobReader } from "./job_reader.ts";
 import { salvageJob } from "./job_salvage.ts";
 import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
+import { withLogFields } from "./log_fields.ts";
 import type { Ports } from "./port/ports.ts";
 import { StoreHealth } from "./store_health.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -227,7 +228,7 @@ export class OpenStore implements Store {
   async #open(id: string, options: JobOptions): Promise<OwnedJob> {
     const place = this.#placeWithLocal(id);
     const settings = this.#settings;
-    const ports = this.#ports;
+    const ports = withLogFields(this.#ports, { job: id });
     const local = this.#local && this.#localRecovery(id, this.#local);
     try {
       const opened = await openJob({ ...options, place, settings, ports, local });

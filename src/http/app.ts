@@ -5,12 +5,13 @@
  * Does not own: any rule of the engine, the socket (`src/runtime/http_server.ts`).
  * @module
  */
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { TidemarkError } from "../engine/errors.ts";
 import { MIB } from "../engine/limits.ts";
 import type { Clock } from "../engine/port/clock.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
+import { accessLog } from "./_access_log.ts";
 import { BodyBudget } from "./_body.ts";
 import { AMBIENT_CLOCK } from "./_ambient_clock.ts";
 import { AnswerStreams } from "./_answer_streams.ts";
@@ -74,6 +75,8 @@ export interface HttpAppOptions {
   isDraining?: () => boolean;
   /** Told of every error that is not the client's. @default silent */
   logger?: Logger;
+  /** Whether the logger is told of every request, too, once its answer has left. @default false */
+  logRequests?: boolean;
   /** Whose requests are taken; each route wants a right of its own. @default everyone's */
   access?: Access;
   /** Origins whose pages may ask, such as `https://console.example`. @default only its own */
@@ -152,13 +155,17 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const { access, corsOrigins = [], hostnames } = options;
   const guard = new Guard({ access, corsOrigins, hostnames });
   const app = new Hono();
+  if (options.logRequests) app.use(accessLog(logger, clock));
   if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
   const requests = new RequestCount(checkLimit("requestsMax", options.requestsMax ?? 1024));
   addRoutes(app, services, { guard, requests });
-  app.notFound((context) => {
+  const refuseUnknown = (context: Context): never => {
     guard.admitAny(context.req.raw);
     throw unknownPath(context.req.path);
-  });
+  };
+  app.notFound(refuseUnknown);
+  // As a route of its own it answers within what logs it.
+  if (options.logRequests) app.all("*", refuseUnknown);
   app.onError((thrown, context) => {
     const error = asTidemarkError(thrown);
     const { method, path } = context.req;

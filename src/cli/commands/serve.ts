@@ -121,6 +121,7 @@ async function openServedStore(context: CommandContext, sidecar: Sidecar): Promi
     hostnames: hostnamesOf(settings.get("listen"), access),
     corsOrigins: settings.get("corsOrigin"),
     logger: logs.logger("http"),
+    logRequests: settings.get("logRequests"),
     metrics,
   }));
   return store;

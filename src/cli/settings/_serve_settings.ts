@@ -15,6 +15,7 @@ export const SERVE_SETTINGS: {
   readonly shutdownMsMax: Setting<number>;
   readonly logFormat: Setting<LogFormat>;
   readonly logLevel: Setting<LogLevel>;
+  readonly logRequests: Setting<boolean>;
 } = {
   listen: setting(
     addressReader(LISTEN_DEFAULT),
@@ -34,4 +35,5 @@ export const SERVE_SETTINGS: {
     "info",
     "least serious logs: debug, info, warning, error",
   ),
+  logRequests: setting(SWITCH, "false", "a log record of every request"),
 };

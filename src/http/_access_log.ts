@@ -1,0 +1,50 @@
+/** A log record of every request, once its answer has left. */
+import type { MiddlewareHandler } from "hono";
+import { matchedRoutes } from "hono/route";
+import type { Clock } from "../engine/port/clock.ts";
+import type { Logger } from "../engine/port/logger.ts";
+import { asTidemarkError } from "./problem.ts";
+
+/** What stands for a path that has no route. */
+const NO_ROUTE = "none";
+
+/** Tells the logger of every request: the route it took, never the names in its path. */
+export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler {
+  return async (context, next) => {
+    const startMs = clock.monotonicMs();
+    await next();
+    const { req, res, error } = context;
+    const route = matchedRoutes(context).find(({ path }) => !path.endsWith("*"));
+    const tell = (bytes: number, isWhole: boolean): void =>
+      logger.log("info", "request", {
+        method: req.method,
+        path: route?.path ?? NO_ROUTE,
+        status: res.status,
+        ms: Math.round((clock.monotonicMs() - startMs) * 10) / 10,
+        bytes,
+        ...error === undefined ? {} : { code: asTidemarkError(error).code },
+        ...isWhole ? {} : { isWhole },
+      });
+    // Of the answer to HEAD the head alone leaves.
+    if (res.body === null || req.method === "HEAD") return tell(0, true);
+    context.res = new Response(res.body.pipeThrough(counted(tell)), res);
+  };
+}
+
+/** Counts what goes through, and tells how much it was at the end, or when nobody reads on. */
+function counted(
+  tell: (bytes: number, isWhole: boolean) => void,
+): ReadableWritablePair<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let bytes = 0;
+  const transformer: Transformer<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> & {
+    cancel(): void;
+  } = {
+    transform(piece, controller) {
+      bytes += piece.length;
+      controller.enqueue(piece);
+    },
+    flush: () => tell(bytes, true),
+    cancel: () => tell(bytes, false),
+  };
+  return new TransformStream(transformer, undefined, { highWaterMark: 0 });
+}

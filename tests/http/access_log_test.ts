@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createApp } from "../../src/http/mod.ts";
+import { openStore } from "../../src/runtime/open_store.ts";
+import { RecordingLogger } from "../doubles/recording_logger.ts";
+import { TestApp } from "./_app.ts";
+
+async function withLog(
+  use: (app: TestApp, records: () => Record<string, unknown>[]) => Promise<void>,
+  logRequests = true,
+): Promise<void> {
+  await using store = await openStore("memory:");
+  const logger = new RecordingLogger();
+  const app = createApp(store, { logger, logRequests });
+  await use(
+    new TestApp(store, app),
+    () => logger.records.filter(({ message }) => message === "request").map(({ fields }) => fields),
+  );
+}
+
+test("every request is logged by its route, with status, time and bytes, and by no name", () =>
+  withLog(async (app, records) => {
+    const created = await app.ask("PUT", "/v1/jobs/secret%7Bcode%7D");
+    const made = await app.ask("PUT", "/v1/jobs/secret");
+    const missing = await app.ask("GET", "/secret%0A");
+    const wrong = await app.ask("PATCH", "/v1/jobs/secret");
+    await app.ask("HEAD", "/healthz");
+    const told = records().map(({ ms, ...fields }) => {
+      assert.equal(typeof ms === "number" && ms >= 0, true);
+      return fields;
+    });
+    const length = ({ bytes }: { bytes: Uint8Array }) => bytes.length;
+    const path = "/v1/jobs/:job";
+    assert.deepEqual(told, [
+      { method: "PUT", path, status: 400, bytes: length(created), code: created.json.code },
+      { method: "PUT", path, status: 201, bytes: length(made) },
+      { method: "GET", path: "none", status: 404, bytes: length(missing), code: missing.json.code },
+      { method: "PATCH", path, status: 405, bytes: length(wrong), code: wrong.json.code },
+      { method: "HEAD", path: "/healthz", status: 200, bytes: 0 },
+    ]);
+    assert.equal(JSON.stringify(told).includes("secret"), false);
+  }));
+
+test("an answer that nobody reads to its end is logged as cut", () =>
+  withLog(async (app, records) => {
+    await app.ask("PUT", "/v1/jobs/j");
+    const body = `{"data":"${"x".repeat(999)}"}\n`.repeat(4000);
+    const changes = "/v1/jobs/j/writers/w/changes";
+    await app.ask("POST", changes, { body, type: "application/x-ndjson" });
+    const whole = await app.ask("GET", `${changes}?at=tail`);
+    const cut = await app.send("GET", `${changes}?at=tail`);
+    const reader = cut.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    const [first, second] = records().filter(({ method }) => method === "GET");
+    assert.deepEqual([first.bytes, first.isWhole], [whole.bytes.length, undefined]);
+    assert.equal(second.isWhole, false);
+    assert.equal(Number(second.bytes) < whole.bytes.length, true);
+  }));
+
+test("no request is logged unless that is asked for", () =>
+  withLog(async (app, records) => {
+    await app.ask("PUT", "/v1/jobs/j");
+    assert.deepEqual(records(), []);
+  }, false));

@@ -52,15 +52,33 @@ export class AnswerStreams {
    * @throws {TidemarkError} `backpressure` when there are too many; what `begin` throws
    */
   async open(begin: () => Promise<AnswerSource>): Promise<ReadableStream<Uint8Array>> {
-    const { streamsMax } = this.#limits;
-    if (this.#count >= streamsMax) throw tooMany(streamsMax);
-    this.#count += 1;
+    this.#enter();
     try {
       return this.#stream(await begin());
     } catch (error) {
       this.#count -= 1;
       throw error;
     }
+  }
+
+  /**
+   * Does what takes as much memory as an answer that streams.
+   *
+   * @throws {TidemarkError} `backpressure` when there are too many
+   */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#enter();
+    try {
+      return await work();
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  #enter(): void {
+    const { streamsMax } = this.#limits;
+    if (this.#count >= streamsMax) throw tooMany(streamsMax);
+    this.#count += 1;
   }
 
   #stream(source: AnswerSource): ReadableStream<Uint8Array> {

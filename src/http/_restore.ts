@@ -1,6 +1,7 @@
 /**
  * A restore as an HTTP answer: piece by piece as the reader takes them, and a trailer at the end.
  */
+import type { TidemarkError } from "../engine/errors.ts";
 import { toNdjson } from "../engine/format/change_output.ts";
 import type { Job, RestoredSlice, RestoreOptions, RestoreTrailer } from "../engine/types.ts";
 import type { AnswerStreams } from "./_answer_streams.ts";
@@ -8,7 +9,7 @@ import { cutChanges } from "./change_pieces.ts";
 import { encodeCbor } from "./cbor.ts";
 import { toJson } from "./json.ts";
 import { CBOR, CBOR_SEQUENCE, JSON_TYPE, NDJSON } from "./media_types.ts";
-import { asTidemarkError, problemOf } from "./problem.ts";
+import { asTidemarkError, type Problem } from "./problem.ts";
 
 const PIECE_BYTES_MAX = 1024 * 1024;
 
@@ -68,16 +69,23 @@ function after(byte: number, bytes: Uint8Array): Uint8Array {
   return all;
 }
 
+/** How a restore is answered. */
+export interface RestoreAnswer {
+  /** One that the route declares. */
+  readonly mediaType: string;
+  readonly streams: AnswerStreams;
+  /** What an error on the way says. */
+  readonly tell: (error: TidemarkError) => Problem;
+}
+
 /**
  * Answers with the changes of one writer. The first slice is read before the status is sent, so
  * that what is not there is a 404 and not a cut stream.
- *
- * @param answer `mediaType`: one that the route declares.
  */
 export async function restoreResponse(
   job: Job,
   options: RestoreOptions,
-  { mediaType, streams }: { readonly mediaType: string; readonly streams: AnswerStreams },
+  { mediaType, streams, tell }: RestoreAnswer,
 ): Promise<Response> {
   const output = OUTPUTS[mediaType];
   const body = await streams.open(async () => {
@@ -87,7 +95,7 @@ export async function restoreResponse(
     });
     const slices = stream.slices()[Symbol.asyncIterator]();
     const first = await slices.next();
-    const pieces = encode(slices, first, stream.trailer, output);
+    const pieces = encode(slices, first, stream.trailer, { output, tell });
     return { next: () => pieces.next(), leave: () => slices.return?.() };
   });
   return new Response(body, {
@@ -99,7 +107,7 @@ async function* encode(
   slices: AsyncIterator<RestoredSlice>,
   first: IteratorResult<RestoredSlice>,
   trailer: Promise<RestoreTrailer>,
-  output: Output,
+  { output, tell }: { readonly output: Output; readonly tell: RestoreAnswer["tell"] },
 ): AsyncGenerator<Uint8Array, void> {
   let isFirst = true;
   if (output.begin !== undefined) yield output.begin.slice();
@@ -112,7 +120,7 @@ async function* encode(
     }
     yield output.end({ end: await trailer });
   } catch (error) {
-    yield output.end({ error: problemOf(asTidemarkError(error)) });
+    yield output.end({ error: tell(asTidemarkError(error)) });
     throw error;
   }
 }

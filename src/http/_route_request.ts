@@ -1,10 +1,13 @@
 /** A request on its way through a route, and what routes work with. */
 import type { Context } from "hono";
+import type { TidemarkError } from "../engine/errors.ts";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
 import type { AnswerStreams } from "./_answer_streams.ts";
 import type { BodyWatch } from "./_body_watch.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
+import { problemFor } from "./_problem_for.ts";
 import type { Grant } from "./access.ts";
+import type { Problem } from "./problem.ts";
 import { decompressed } from "./_gzip.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 
@@ -79,6 +82,11 @@ export class RouteRequest {
   /** A part of the path, decoded. */
   param(name: string): string {
     return this.#context.req.param(name) ?? "";
+  }
+
+  /** What an error says to who asks. */
+  tell(error: TidemarkError): Problem {
+    return problemFor(error, { grant: this.grant, place: this.store.location });
   }
 
   /** The job that the path names; by default it must exist. */

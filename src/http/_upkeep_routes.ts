@@ -78,7 +78,10 @@ export const UPKEEP_ROUTES: readonly Route[] = [
     errors: ["aborted"],
     async handle(request, { body: { level } }) {
       const job = await request.job();
-      return answer(await job.verify({ level, signal: request.signal }));
+      const { answerStreams } = request.services;
+      return await answerStreams.during(async () =>
+        answer(await job.verify({ level, signal: request.signal }))
+      );
     },
   }),
   route({

@@ -25,6 +25,7 @@ import { type BodyDeclaration, type Route, route, type RouteInput } from "./_rou
 import type { RouteRequest } from "./_route_request.ts";
 import { type Answer, answer } from "./_answer.ts";
 import { CBOR, CBOR_SEQUENCE, JSON_TYPE, NDJSON } from "./media_types.ts";
+import type { Problem } from "./problem.ts";
 
 const READERS: Readonly<Record<string, (bytes: Uint8Array) => EncodedChanges>> = {
   [CBOR_SEQUENCE]: changesFromCborSequence,
@@ -139,7 +140,8 @@ export const WRITER_ROUTES: readonly Route[] = [
     async handle(request, { path, query, accepted }) {
       const job = await request.job();
       const streams = request.services.answerStreams;
-      const wish = { mediaType: accepted, streams };
+      const tell = (error: TidemarkError): Problem => request.tell(error);
+      const wish = { mediaType: accepted, streams, tell };
       const options = { ...query, writers: [path.writer], signal: request.signal };
       const response = await restoreResponse(job, options, wish);
       // Nobody reads the body of a HEAD: what it holds is let go at once.

@@ -16,11 +16,12 @@ import { BodyBudget } from "./_body.ts";
 import { AMBIENT_CLOCK } from "./_ambient_clock.ts";
 import { AnswerStreams } from "./_answer_streams.ts";
 import { BodyWatch } from "./_body_watch.ts";
+import { problemFor } from "./_problem_for.ts";
 import { RequestCount } from "./_request_count.ts";
 import { crossOrigin, Guard } from "./_guard.ts";
 import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
-import type { Access } from "./access.ts";
+import type { Access, Grant } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
@@ -154,7 +155,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   };
   const { access, corsOrigins = [], hostnames } = options;
   const guard = new Guard({ access, corsOrigins, hostnames });
-  const app = new Hono();
+  const app: App = new Hono();
   if (options.logRequests) app.use(accessLog(logger, clock));
   if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
   const requests = new RequestCount(checkLimit("requestsMax", options.requestsMax ?? 1024));
@@ -170,7 +171,8 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     const error = asTidemarkError(thrown);
     const { method, path } = context.req;
     report(logger, error, { method, path });
-    return problemResponse(error);
+    const grant = context.get("grant");
+    return problemResponse(error, problemFor(error, { grant, place: engine.location }));
   });
   return { fetch: async (request) => await app.fetch(request) };
 }
@@ -183,8 +185,11 @@ function document(): Promise<unknown> {
     .then(({ describeRoutes }) => describeRoutes(ROUTES));
 }
 
+/** What a request carries on its way: who asks, once that is known. */
+type App = Hono<{ Variables: { grant?: Grant } }>;
+
 function addRoutes(
-  app: Hono,
+  app: App,
   services: RouteServices,
   { guard, requests }: { readonly guard: Guard; readonly requests: RequestCount },
 ): void {
@@ -192,6 +197,7 @@ function addRoutes(
     const admit = guard.of(path, right);
     app.on(method, path, async (context) => {
       const grant = admit(context.req.raw.headers, context.req);
+      context.set("grant", grant);
       if (path.startsWith("/v1/") && services.isDraining()) throw closing();
       const request = new RouteRequest(context, services, grant);
       return await (right === "none" ? answer(request) : requests.during(() => answer(request)));

@@ -92,9 +92,15 @@ export function statusOf(error: TidemarkError): number {
   return STATUS_OF_CODE[error.code] ?? STATUS_OF[error.kind];
 }
 
-/** The answer to a request that failed. */
-export function problemResponse(error: TidemarkError): Response {
-  const problem = problemOf(error);
+/**
+ * The answer to a request that failed.
+ *
+ * @param problem What it says. @default all of it
+ */
+export function problemResponse(
+  error: TidemarkError,
+  problem: Problem = problemOf(error),
+): Response {
   const headers = new Headers(error instanceof RequestError ? error.headers : {});
   headers.set("content-type", PROBLEM_TYPE);
   headers.set("cache-control", "no-store");

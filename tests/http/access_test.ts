@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import type { Store } from "../../src/engine/types.ts";
@@ -8,6 +9,7 @@ import { TokenTable } from "../../src/http/token_table.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
 import { sha256 } from "../../src/runtime/secret_file.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
+import { temporaryFolder } from "../runtime/temporary_folder.ts";
 import { TestApp } from "./_app.ts";
 
 const TOKENS = [
@@ -205,6 +207,28 @@ describe("tokens", () => {
     assert.equal(trusted.text.includes(place), true);
     const open = await new TestApp(store, createApp(store)).ask("GET", "/readyz");
     assert.equal(open.text.includes(place), true);
+  });
+
+  test("of single jobs are not told where the store lies, whatever goes wrong", async () => {
+    await using folder = await temporaryFolder();
+    await using store = await openStore(join(folder.path, "store"));
+    const app = new TestApp(store, createApp(store, { access }));
+    const told = async (name: string): Promise<string[]> => {
+      const answers: string[] = [];
+      for (const { method, path } of ROUTES) {
+        if (!path.includes(":job") || method === "PUT") continue;
+        const confirm = method === "DELETE" && path === "/v1/jobs/:job" ? "?confirm=mine" : "";
+        const asked = `${pathOf(path, "mine")}${confirm}`;
+        answers.push((await app.ask(method, asked, { headers: bearer(name) })).text);
+      }
+      return answers;
+    };
+    for (const name of ["reader", "pipeline", "keeper"]) {
+      const texts = await told(name);
+      assert.deepEqual(texts.filter((text) => text.includes(folder.path)), []);
+      assert.match(texts.join("\n"), /There is no job mine in the store/);
+    }
+    assert.equal((await told("root")).join("\n").includes(folder.path), true);
   });
 
   test("stand in no answer and in no log", async () => {

@@ -161,7 +161,9 @@ describe("answers that stream", () => {
       const refused = await app.ask("GET", CHANGES);
       assert.deepEqual([refused.status, refused.json.code], [503, "backpressure"]);
       assert.equal(refused.headers.get("retry-after"), "1");
+      assert.equal((await app.ask("POST", "/v1/jobs/j/verify")).status, 503);
       assert.match(await one.text(), /"end"/);
+      assert.equal((await app.ask("POST", "/v1/jobs/j/verify")).status, 200);
       const three = await open();
       assert.equal(three.status, 200);
       assert.equal((await open()).status, 503);

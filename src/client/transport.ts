@@ -126,7 +126,8 @@ export class Transport {
     try {
       answer = await this.#parts.fetch(this.#requestOf(call, signal));
     } catch (cause) {
-      throw new AttemptFailure(unreachable(this.url, reasonOf(cause), lostOutcome, cause));
+      const outcome = isRefused(cause) ? "not-applied" : lostOutcome;
+      throw new AttemptFailure(unreachable(this.url, reasonOf(cause), outcome, cause));
     }
     let failure: AttemptFailure;
     try {
@@ -221,6 +222,14 @@ function reasonOf(cause: unknown): string {
   // Node says only "fetch failed"; what happened is in the cause.
   const inner = cause.cause;
   return inner instanceof Error && inner.message !== "" ? inner.message : cause.message;
+}
+
+/** Whether nobody listens, so that the request was never sent. Each runtime says it in its own words. */
+function isRefused(cause: unknown): boolean {
+  const errors = cause instanceof Error ? [cause, cause.cause] : [];
+  return errors.some((error) =>
+    error instanceof Error && /\bECONNREFUSED\b|\bconnection refused\b/i.test(error.message)
+  );
 }
 
 function checkUrl(url: string): string {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import { createApp, type HttpApp } from "../../src/http/mod.ts";
@@ -140,12 +142,25 @@ describe("commands with --url", () => {
     }));
 
   test("say that nobody answers", async () => {
-    const io = { fetch: () => Promise.reject(new TypeError("connection refused")) };
+    const io = { fetch: () => Promise.reject(new TypeError("connection reset")) };
     const { code, stderr } = await run(["checkpoint", ...URL_OF_J], { io });
     assert.equal(code, 6);
-    assert.match(stderr, /Cannot get an answer from http:\/\/127.0.0.1:7460: connection refused/);
+    assert.match(stderr, /Cannot get an answer from http:\/\/127.0.0.1:7460: connection reset/);
     assert.match(stderr, /code: server-unreachable/);
     assert.match(stderr, /outcome: unknown/);
+  });
+
+  test("say that nothing was sent where nobody listens", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, "close");
+    const at = ["--url", `http://127.0.0.1:${port}`];
+    const { code, stderr } = await run(["checkpoint", "--job", "j", ...at]);
+    assert.equal(code, 6);
+    assert.match(stderr, /code: server-unreachable/);
+    assert.doesNotMatch(stderr, /outcome/);
   });
 
   test("say that somebody else answers", async () => {

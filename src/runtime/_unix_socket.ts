@@ -1,5 +1,5 @@
 /** Unix sockets in the file system: taking a path, and leaving it. */
-import { chmodSync, lstatSync, renameSync, rmSync, type Stats } from "node:fs";
+import { chmodSync, existsSync, lstatSync, renameSync, rmSync, type Stats } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { TidemarkError } from "../engine/errors.ts";
@@ -32,6 +32,9 @@ export async function claimSocket(
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
+    const folder = dirname(path);
+    // Of a folder that is not there Node says "permission denied".
+    if (!existsSync(folder)) throw refusal(path, `the folder ${folder} does not exist`);
     throw error;
   }
 }

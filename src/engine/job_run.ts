@@ -231,7 +231,7 @@ export class JobRun implements WriterContext {
     if (!required || this.run === 1) return;
     throw new TidemarkError(
       "run-required",
-      `Cannot append at an offset without a run: job ${this.#job} was resumed, and its run is ${this.run}; send the run that resume answered`,
+      `Cannot append at an offset without a run: job ${this.#job} was resumed, or made anew after a deletion, and its run is ${this.run}; send the run that resume answered`,
       { details: { job: this.#job, currentRun: this.run } },
     );
   }

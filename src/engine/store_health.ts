@@ -47,7 +47,7 @@ export class StoreHealth {
     return {
       ...(space === undefined ? {} : { bytesFree: space.freeBytes, bytesTotal: space.totalBytes }),
       ...room?.status,
-      isFull: reserve.isGivenUp || (room?.isRefused ?? false) || problem?.code === "storage-full",
+      isFull: reserve.isGivenUp || (room?.isFull ?? false) || problem?.code === "storage-full",
       ...(problem === undefined ? {} : { problem }),
     };
   }

@@ -17,6 +17,7 @@ import {
   rejectsWith,
   restoreWriter,
 } from "./_engine.ts";
+import { copies, newPlaces, openLocalJob } from "./_local_engine.ts";
 
 /** A job with two checkpoints, one pinned, a state, a tail, and something of the pipeline's own. */
 async function openFullJob(objects: MemoryBackend = newMemory()): Promise<JobEngine> {
@@ -194,6 +195,17 @@ describe("deleteJob", () => {
     assert.deepEqual([await job.checkpoints(), await job.writers()], [[], []]);
     const own = await keysBelow(objects, `jobs/${JOB}/changelog/`);
     assert.deepEqual(own, []);
+  });
+
+  test("local copies of its change files go as well", async () => {
+    const places = newPlaces();
+    const { store, job } = await openLocalJob(places);
+    append(job, "totals", "a");
+    await job.checkpoint();
+    await job.resume({ at: "tail" });
+    assert.ok((await copies(places)).length > 0);
+    await store.deleteJob(JOB);
+    assert.deepEqual(await copies(places), []);
   });
 
   test("of a job whose catalog is lost nothing is touched", async () => {

@@ -8,6 +8,7 @@ import {
   appendDurably,
   bytesOf,
   flip,
+  GENERATION,
   imageOf,
   JOB,
   keysBelow,
@@ -190,6 +191,37 @@ describe("importJob", () => {
     held.release();
     await importing;
     assert.deepEqual(await other.store.jobs(), ["copy"]);
+  });
+
+  test("of an import and an open of one new name the first to publish has it", async () => {
+    const { store: from } = await openRichJob();
+    const archive = await gather(from.exportJob(JOB));
+    for (const isOpenFirst of [true, false]) {
+      const objects = newMemory();
+      const [importer, opener] = [await openEngine(objects), await openEngine(objects)];
+      const late = isOpenFirst ? importer : opener;
+      const held = late.backend.hold({ kind: "putIfAbsent", key: GENERATION });
+      const importing = () => importer.store.importJob("copy", inPieces(archive));
+      const opening = () => opener.store.job("copy", { takeOver: true });
+      if (isOpenFirst) {
+        const refused = rejectsWith(importing(), "job-exists");
+        await held.reached;
+        const job = await opening();
+        await appendDurably(job, "totals", "mine");
+        held.release();
+        await refused;
+        await appendDurably(job, "totals", "still mine");
+        const { changes } = await restore(job, { at: "tail" });
+        assert.deepEqual(changes, { totals: ["mine", "still mine"] });
+      } else {
+        const refused = rejectsWith(opening(), "fenced");
+        await held.reached;
+        await importing();
+        held.release();
+        await refused;
+        assert.equal((await (await importer.store.job("copy")).checkpoints()).length, 4);
+      }
+    }
   });
 
   test("whoever deletes the name meanwhile ends it", async () => {

@@ -74,13 +74,24 @@ describe("Store.status", () => {
     assert.equal((await store.status()).isFull, false);
   });
 
-  test("says what is used of a limit, and that it refuses", async () => {
-    const { store, job } = await openJobOn(newMemory(), { storeBytesMax: 20_000 });
+  test("says what is used of a limit, and that it refuses, until there is room again", async () => {
+    const { store, job } = await openJobOn(newMemory(), { storeBytesMax: 200_000 });
     const { bytesUsed = 0, bytesMax } = await store.status();
-    assert.ok(bytesUsed > 0 && bytesMax === 20_000);
-    job.writer("totals").append(0, crypto.getRandomValues(new Uint8Array(30_000)));
-    await rejectsWith(job.writer("totals").persist(), "storage-full");
+    assert.ok(bytesUsed > 0 && bytesMax === 200_000);
+    const append = async (bytes: number) => {
+      job.writer("totals").append(0, crypto.getRandomValues(new Uint8Array(bytes)));
+      await job.writer("totals").persist();
+    };
+    await append(60_000);
+    await job.checkpoint();
+    const other = await store.job("other");
+    other.writer("totals").append(0, crypto.getRandomValues(new Uint8Array(65_000)));
+    await other.writer("totals").persist();
+    await append(60_000);
+    await rejectsWith(append(60_000), "storage-full");
     assert.equal((await store.status()).isFull, true);
+    await store.deleteJob("other");
+    assert.equal((await store.status()).isFull, false);
   });
 
   test("says how much room there is on a disk, and writes nothing where it only reads", async () => {

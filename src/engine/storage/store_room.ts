@@ -10,6 +10,8 @@ import type { StorageBackend } from "./backend.ts";
 
 /** Share of a limit from which on there is a warning. */
 const WARNING_SHARE = 0.9;
+/** A store that has no room for so much is full. */
+const SMALL_BYTES = 65_536;
 /** What is refused is counted anew first, but not more often: somebody else may have made room. */
 const RECOUNT_PERIOD_MS = 10_000;
 
@@ -44,8 +46,8 @@ export class StoreRoom {
   #countedMs = -Infinity;
   /** Jobs that are not limited now. */
   readonly #lifted = new Set<string>();
-  /** Whether the last that asked for room was refused. */
-  #isRefused = false;
+  /** What asked for room last, and was refused. */
+  #refused: { readonly key: string; readonly bytes: number } | undefined;
   /** What there was a warning about that still holds. */
   readonly #warned = new Set<string>();
 
@@ -109,14 +111,16 @@ export class StoreRoom {
     return storeBytesMax > 0 ? { bytesUsed, bytesMax: storeBytesMax } : { bytesUsed };
   }
 
-  /** Whether the last that asked for room was refused. */
-  get isRefused(): boolean {
-    return this.#isRefused;
+  /** Whether what was refused last would be refused again; of a large one, whether a small one would be. */
+  get isFull(): boolean {
+    if (this.#refused === undefined) return false;
+    const { key, bytes } = this.#refused;
+    return this.#broken(key, Math.min(bytes, SMALL_BYTES)) !== undefined;
   }
 
   /** Whether a job, or the store, is close to its limit, or something was refused and nothing taken since. */
   isShort(job: string): boolean {
-    return this.#isRefused || this.#limitsOf(job).some(isClose);
+    return this.#refused !== undefined || this.#limitsOf(job).some(isClose);
   }
 
   /** Does what must have room: a job that could not be opened could not be collected either. */
@@ -137,14 +141,14 @@ export class StoreRoom {
   async require(key: string, bytes: number): Promise<void> {
     if (this.#lifted.has(jobOf(key) ?? "")) return;
     if (this.#broken(key, bytes) === undefined) {
-      this.#isRefused = false;
+      this.#refused = undefined;
       return;
     }
     if (this.#ports.clock.monotonicMs() - this.#countedMs >= RECOUNT_PERIOD_MS) {
       await this.recount();
     }
     const limit = this.#broken(key, bytes);
-    this.#isRefused = limit !== undefined;
+    this.#refused = limit === undefined ? undefined : { key, bytes };
     if (limit === undefined) return;
     const { setting, what, bytes: taken, bytesMax } = limit;
     throw new TidemarkError(

@@ -23,7 +23,7 @@ export interface StoreStatus {
   readonly bytesUsed?: number;
   /** Bytes that the store may take: `storeBytesMax`. @default it is not limited */
   readonly bytesMax?: number;
-  /** Whether there is no room: the disk is full, or a limit has refused what came last. */
+  /** Whether there is no room: the disk is full, or a limit refuses what came last. */
   readonly isFull: boolean;
   /**
    * What keeps the store from being used: it is not where it was, or can't be written. Looked for by a small write, at

@@ -77,6 +77,8 @@ export class OpenStore implements Store {
   readonly #settings: StoreSettings;
   readonly #ports: Ports;
   readonly #jobs = new Map<string, Promise<OwnedJob>>();
+  /** Those of them that are open, so that whoever asks for one often need not wait. */
+  readonly #openJobs = new Map<string, OwnedJob>();
   /** Jobs that are being salvaged or deleted: nobody opens them meanwhile. */
   readonly #held = new Map<string, { readonly what: HeldFor; readonly done: Promise<unknown> }>();
   #closing: Promise<void> | undefined;
@@ -205,6 +207,8 @@ export class OpenStore implements Store {
       await held.done.catch(() => undefined);
       return await this.job(id, options);
     }
+    const running = this.#openJobs.get(id);
+    if (running?.isRunning) return checkSame(running, options);
     const open = this.#jobs.get(id);
     if (open !== undefined) {
       // An opening that failed was somebody else's, with other options.
@@ -232,8 +236,10 @@ export class OpenStore implements Store {
     const local = this.#local && this.#localRecovery(id, this.#local);
     try {
       const opened = await openJob({ ...options, place, settings, ports, local });
-      const onClosed = () => void this.#jobs.delete(id);
-      return new OwnedJob({ place, settings, ports, opened, local, onClosed });
+      const onClosed = () => void (this.#jobs.delete(id), this.#openJobs.delete(id));
+      const job = new OwnedJob({ place, settings, ports, opened, local, onClosed });
+      this.#openJobs.set(id, job);
+      return job;
     } catch (error) {
       await local?.close();
       throw error;

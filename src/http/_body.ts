@@ -76,13 +76,23 @@ export async function readBody(
     return await collectBody(request, new BodyCollector(bytesMax, budget, stated), watch);
   }
   budget.reserve(stated);
+  let isStalled: (error: Error) => void = () => {};
+  // Of a small one it need not be known how it comes.
+  const unseen = stated > WHOLE_BYTES_MAX ? 0 : stated;
+  const watched = watch.begin(() => isStalled(watch.tooSlow()), unseen);
+  watched.waits();
   try {
-    const bytes = await readStated(request, stated, watch);
+    const bytes = await new Promise<Uint8Array>((resolve, reject) => {
+      isStalled = reject;
+      readStated(request, stated, watched).then(resolve, reject);
+    });
     if (bytes.length !== stated) throw otherLength(stated, bytes.length);
     return new HeldBody(bytes, budget, stated);
   } catch (error) {
     budget.release(stated);
     throw unreadable(error);
+  } finally {
+    watched.end();
   }
 }
 
@@ -90,23 +100,14 @@ export async function readBody(
 function readStated(
   request: Request & DirectBody,
   stated: number,
-  watch: BodyWatch,
+  watched: WatchedBody,
 ): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const watched = watch.begin(
-      () => reject(watch.tooSlow()),
-      stated > WHOLE_BYTES_MAX ? 0 : stated,
-    );
-    watched.waits();
-    const read = request[READ_BODY]?.(stated, takeAppendMemory, watched) ?? readWhole(request);
-    read.then(resolve, reject).finally(() => watched.end());
-  });
-}
-
-async function readWhole(request: Request): Promise<Uint8Array> {
+  if (request[READ_BODY] !== undefined) {
+    return request[READ_BODY](stated, takeAppendMemory, watched);
+  }
   // Node 20 has no `bytes` of its own.
-  if (request.bytes !== undefined) return await request.bytes();
-  return new Uint8Array(await request.arrayBuffer());
+  if (request.bytes !== undefined) return request.bytes();
+  return request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
 }
 
 /** Reads a body as it comes, into memory that grows with it where no length is stated. */

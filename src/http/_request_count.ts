@@ -11,7 +11,7 @@ export class RequestCount {
   }
 
   /** @throws {TidemarkError} `backpressure` when there are too many */
-  async during(answer: () => Promise<Response>): Promise<Response> {
+  enter(): void {
     if (this.#count >= this.#requestsMax) {
       throw new TidemarkError(
         "backpressure",
@@ -20,10 +20,9 @@ export class RequestCount {
       );
     }
     this.#count += 1;
-    try {
-      return await answer();
-    } finally {
-      this.#count -= 1;
-    }
+  }
+
+  leave(): void {
+    this.#count -= 1;
   }
 }

@@ -72,6 +72,8 @@ export interface RouteInput<
   readonly accepted: string;
 }
 
+type ChosenTypes = Pick<RouteInput<Entries, Entries, Entries, undefined>, "type" | "accepted">;
+
 interface RouteFacts {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
   readonly path: string;
@@ -116,7 +118,10 @@ export function route<
   return {
     ...facts,
     async answer(request) {
-      const input = await checks.run(request) as RouteInput<Path, Query, Head, Body>;
+      const checked = checks.run(request);
+      const json = facts.request.body?.json;
+      const body = json && await readJsonBody(request, checked.type, json);
+      const input = { ...checked, body } as RouteInput<Path, Query, Head, Body>;
       try {
         const answered = await handle(request, input);
         return answered instanceof Response ? answered : writeAnswer(answered, input.accepted);
@@ -148,7 +153,6 @@ class Checks {
   readonly #headers: v.GenericSchema;
   readonly #pathNames: readonly string[];
   readonly #headerNames: readonly string[];
-  readonly #body: BodyDeclaration | undefined;
   readonly #types: readonly string[];
   readonly #produces: readonly string[];
 
@@ -159,12 +163,12 @@ class Checks {
     this.#headers = v.object(headers);
     this.#pathNames = Object.keys(path);
     this.#headerNames = Object.keys(headers);
-    this.#body = body;
     this.#types = Object.keys(body?.content ?? {});
     this.#produces = producedTypes(responses);
   }
 
-  async run(request: RouteRequest): Promise<RouteInput<Entries, Entries, Entries, undefined>> {
+  /** Checks all but the body. */
+  run(request: RouteRequest): Record<"path" | "query" | "headers", unknown> & ChosenTypes {
     const path = check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name)));
     const query = check(this.#query, "query", readQuery(request.url));
     const headers = this.#headerNames.length === 0 ? {} : check(
@@ -177,15 +181,7 @@ class Checks {
     if (this.#types.length > 0 && !this.#types.includes(type)) {
       throw unsupportedMediaType(type, this.#types);
     }
-    const body = this.#body?.json === undefined
-      ? undefined
-      : await readJsonBody(request, type, this.#body.json);
-    return { path, query, headers, type, accepted, body } as RouteInput<
-      Entries,
-      Entries,
-      Entries,
-      undefined
-    >;
+    return { path, query, headers, type, accepted };
   }
 
   #accepted(accept: string | null): string {

@@ -90,26 +90,35 @@ export class RouteRequest {
   }
 
   /** The job that the path names; by default it must exist. */
-  async job(options: JobOptions = {}): Promise<Job> {
+  job(options: JobOptions = {}): Promise<Job> {
     const { toTakeOver } = this.services;
     const id = this.param("job");
-    const takeOver = toTakeOver.isWanted(id);
-    const job = await this.store.job(id, { takeOver, create: false, ...options });
-    toTakeOver.done(id);
-    return job;
+    const job = this.store.job(id, {
+      takeOver: toTakeOver.isWanted(id),
+      create: false,
+      ...options,
+    });
+    return toTakeOver.isWanted(id) ? job.then((taken) => (toTakeOver.done(id), taken)) : job;
   }
 
   /** The body whole, decompressed; its memory counts until it is released. */
-  async body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
-    const { bodyBytesMax, bodyBudget, bodyWatch } = this.services;
-    const most = Math.min(bytesMax, bodyBytesMax);
+  body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
+    const most = Math.min(bytesMax, this.services.bodyBytesMax);
     const { raw } = this.#context.req;
-    if (raw.headers.get("content-encoding") === null) {
-      return await readBody(raw, most, bodyBudget, bodyWatch);
-    }
-    const plain = decompressed(raw);
+    return raw.headers.get("content-encoding") === null
+      ? this.#read(raw, most)
+      : this.#readDecompressed(raw, most);
+  }
+
+  #read(request: Request, bytesMax: number): Promise<HeldBody> {
+    const { bodyBudget, bodyWatch } = this.services;
+    return readBody(request, bytesMax, bodyBudget, bodyWatch);
+  }
+
+  async #readDecompressed(request: Request, bytesMax: number): Promise<HeldBody> {
+    const plain = decompressed(request);
     try {
-      return await readBody(plain.request, most, bodyBudget, bodyWatch);
+      return await this.#read(plain.request, bytesMax);
     } finally {
       plain.end();
     }

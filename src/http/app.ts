@@ -162,11 +162,15 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   addRoutes(app, services, { guard, requests });
   const refuseUnknown = (context: Context): never => {
     guard.admitAny(context.req.raw);
-    throw unknownPath(context.req.path);
+    const { method, path } = context.req;
+    // Not routes of their own: with a second one for a path, each request would go through a chain of them.
+    const allowed = allowedAt(path);
+    throw allowed.length === 0 ? unknownPath(path) : methodNotAllowed(method, allowed);
   };
   app.notFound(refuseUnknown);
-  // As a route of its own it answers within what logs it.
-  if (options.logRequests) app.all("*", refuseUnknown);
+  // As routes of its own it answers within what logs it, by the path's name.
+  const named = options.logRequests ? [...ROUTES.map((route) => route.path), "*"] : [];
+  for (const path of new Set(named)) app.all(path, refuseUnknown);
   app.onError((thrown, context) => {
     const error = asTidemarkError(thrown);
     const { method, path } = context.req;
@@ -174,7 +178,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     const grant = context.get("grant");
     return problemResponse(error, problemFor(error, { grant, place: engine.location }));
   });
-  return { fetch: async (request) => await app.fetch(request) };
+  return { fetch: (request) => Promise.resolve(app.fetch(request)) };
 }
 
 let described: Promise<unknown> | undefined;
@@ -200,16 +204,25 @@ function addRoutes(
       context.set("grant", grant);
       if (path.startsWith("/v1/") && services.isDraining()) throw closing();
       const request = new RouteRequest(context, services, grant);
-      return await (right === "none" ? answer(request) : requests.during(() => answer(request)));
+      if (right === "none") return await answer(request);
+      requests.enter();
+      try {
+        return await answer(request);
+      } finally {
+        requests.leave();
+      }
     });
   }
-  for (const path of new Set(ROUTES.map((route) => route.path))) {
-    const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
-    app.all(path, (context) => {
-      guard.admitAny(context.req.raw);
-      throw methodNotAllowed(context.req.method, allowed);
-    });
-  }
+}
+
+/** What a path takes, of which no route takes the method. */
+function allowedAt(path: string): readonly string[] {
+  return ROUTES.filter((route) => patternOf(route.path).test(path)).map(({ method }) => method);
+}
+
+/** As the router reads it. */
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(".", "\\.").replace(/:[a-z]+/gi, "[^/]+")}$`);
 }
 
 function report(logger: Logger, error: TidemarkError, request: Record<string, string>): void {

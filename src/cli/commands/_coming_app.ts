@@ -4,21 +4,25 @@ import { asTidemarkError, problemResponse } from "../../http/problem.ts";
 
 /** Holds requests that come before the store is open. */
 export class ComingApp implements HttpApp {
-  readonly #app: Promise<HttpApp>;
-  isHere: (app: HttpApp) => void = () => {};
-  failed: (error: unknown) => void = () => {};
+  readonly #coming: Promise<HttpApp>;
+  #come: (app: HttpApp) => void = () => {};
+  #here: HttpApp | undefined;
 
   constructor() {
-    this.#app = new Promise((resolve) => {
-      this.isHere = resolve;
-      this.failed = (error) => {
-        const answer = (): Response => problemResponse(asTidemarkError(error));
-        resolve({ fetch: () => Promise.resolve(answer()) });
-      };
-    });
+    this.#coming = new Promise((resolve) => this.#come = resolve);
   }
 
-  async fetch(request: Request): Promise<Response> {
-    return await (await this.#app).fetch(request);
+  isHere(app: HttpApp): void {
+    this.#here = app;
+    this.#come(app);
+  }
+
+  failed(error: unknown): void {
+    const answer = (): Response => problemResponse(asTidemarkError(error));
+    this.isHere({ fetch: () => Promise.resolve(answer()) });
+  }
+
+  fetch(request: Request): Promise<Response> {
+    return this.#here?.fetch(request) ?? this.#coming.then((app) => app.fetch(request));
   }
 }

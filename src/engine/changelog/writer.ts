@@ -177,43 +177,40 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
     changes: EncodedChanges,
     options: AppendAtOptions = {},
   ): Promise<AppendResult> {
+    const { ack = "durable" } = options;
     try {
-      return await this.#appendAt(expected, changes, options);
+      this.#checkUsable();
+      this.#context.checkRun(options.run, { required: expected !== undefined });
+      const offset = expected ?? this.#nextOffset;
+      const sequenceNumber = this.#activeNumber;
+      const isVerified = this.#takeAt(offset, changes) || await this.#compare(offset, changes);
+      const waiting = ack === "durable" ? this.#whenDurable(options.signal) : undefined;
+      if (waiting !== undefined) await waiting;
+      const nextOffset = offset + changes.count;
+      const result = { offset, nextOffset, sequenceNumber, ack };
+      return isVerified ? result : { ...result, verified: false };
     } catch (error) {
       this.#isRefused = this.#nextOffset === 0;
       throw error;
     }
   }
 
-  async #appendAt(
-    expected: number | undefined,
-    changes: EncodedChanges,
-    options: AppendAtOptions,
-  ): Promise<AppendResult> {
-    const { ack = "durable" } = options;
-    this.#checkUsable();
-    this.#context.checkRun(options.run, { required: expected !== undefined });
-    const offset = expected ?? this.#nextOffset;
+  /** Appends what comes next; false when it was appended before. */
+  #takeAt(offset: number, changes: EncodedChanges): boolean {
     if (!Number.isSafeInteger(offset) || offset < 0) {
       throw new RangeError(`Cannot append to writer ${this.id} at offset ${offset}: it is none`);
     }
-    const sequenceNumber = this.#activeNumber;
-    let isVerified = true;
     if (offset === this.#nextOffset) {
       this.appendEncoded(changes);
       this.#history.add(offset, changes);
-    } else if (offset + changes.count <= this.#nextOffset) {
-      isVerified = await this.#compare(offset, changes);
-    } else {
-      throw new TidemarkError(
-        "offset-mismatch",
-        `Cannot append to writer ${this.id} at offset ${offset}: the next offset is ${this.#nextOffset}; send what follows from there`,
-        { details: { writer: this.id, offset, expectedOffset: this.#nextOffset } },
-      );
+      return true;
     }
-    if (ack === "durable") await this.#whenDurable(options.signal);
-    const nextOffset = offset + changes.count;
-    return { offset, nextOffset, sequenceNumber, ack, ...(isVerified ? {} : { verified: false }) };
+    if (offset + changes.count <= this.#nextOffset) return false;
+    throw new TidemarkError(
+      "offset-mismatch",
+      `Cannot append to writer ${this.id} at offset ${offset}: the next offset is ${this.#nextOffset}; send what follows from there`,
+      { details: { writer: this.id, offset, expectedOffset: this.#nextOffset } },
+    );
   }
 
   // Not an async function: the frame of one takes a kilobyte, which counts where acknowledgements are many.

@@ -17,5 +17,8 @@ export async function readJobStanding(
   if (newest === undefined || isDeleted(newest)) throw jobNotFound(place);
   const { number: generation, epoch, run, head } = newest;
   const owner = await readLockHolder(place.backend, place.keys.lock, clock.nowMs());
-  return { generation, epoch, run, head, ...(owner === undefined ? {} : { owner }) };
+  let changeBytes = 0;
+  for await (const { size } of place.backend.list(place.keys.changelogPrefix)) changeBytes += size;
+  const known = owner === undefined ? {} : { owner };
+  return { generation, epoch, run, head, changeBytes, ...known };
 }

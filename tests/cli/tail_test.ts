@@ -7,6 +7,7 @@ import { createApp } from "../../src/http/mod.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
 import { ForgettingDisk } from "../doubles/forgetting_file_system.ts";
 import { posixOn } from "../doubles/posix_on_double.ts";
+import { lines, Place } from "./_place.ts";
 import { type Ran, run, TestIo } from "./_run.ts";
 
 /** The job that is followed, and its owner. */
@@ -182,4 +183,33 @@ test("tail refuses what can't be", async () => {
   }
   const missing = await run(["tail", "--job", "j", "--store", "/none"]);
   assert.equal(missing.code, 3, missing.stderr);
+});
+
+test("tail reads a folder only when its files have changed, and rests longer where that is slow", async () => {
+  const place = new Place();
+  await place.fill({ w: lines("one") });
+  let [opened, looks] = [0, 0];
+  const open: OpenStore = async (root, given) => {
+    const store = await place.open(root, given);
+    const reader = store.reader.bind(store);
+    return Object.assign(store, { reader: (id: string) => (opened++, reader(id)) });
+  };
+  const waits: number[] = [];
+  let nowMs = 0;
+  const io: TestIo = new TestIo({
+    openStore: open,
+    io: {
+      monotonicMs: () => nowMs += 500,
+      sleep: async (delayMs) => {
+        waits.push(delayMs);
+        if (looks === 2) await place.fill({ w: lines("two") });
+        if (++looks === 5) io.signal("SIGTERM");
+      },
+    },
+  });
+  const { stdout } = await io.run(["tail", "--store", "/disk/store", "--job", "j"]);
+  assert.equal(stdout, "w: two\n");
+  // At the start, at the first look, and when something had come; what its owner did comes on top.
+  assert.equal(opened, 3);
+  assert.deepEqual(waits, [1000, 2000, 2000, 2000, 2000]);
 });

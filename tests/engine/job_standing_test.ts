@@ -19,8 +19,11 @@ describe("where a job stands", () => {
     const job = await store.job(JOB);
     await appendDurably(job, "w", "a");
     const { store: reading } = await openEngine(objects, { mode: "read" });
-    const { epoch, run, head, owner } = await reading.standing(JOB);
+    const { epoch, run, head, owner, generation, changeBytes } = await reading.standing(JOB);
     assert.deepEqual([epoch, run, head, owner], [job.epoch, 1, null, undefined]);
+    assert.deepEqual(await reading.standing(JOB), { epoch, run, head, generation, changeBytes });
+    await appendDurably(job, "w", "b");
+    assert.equal((await reading.standing(JOB)).changeBytes > changeBytes, true);
     const { uuid } = await job.checkpoint();
     await job.resume();
     const before = await imageOf(objects);

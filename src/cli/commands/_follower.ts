@@ -40,6 +40,8 @@ export class Follower {
   readonly #writers = new Map<string, Followed>();
   #run = 0;
   #isAway = false;
+  /** What the files were like when everything in them was passed on. */
+  #seen = "";
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -62,7 +64,10 @@ export class Follower {
   async poll(): Promise<void> {
     const { store, job, stop } = this.#options;
     try {
-      const { run, head } = await store.standing(job);
+      const { run, head, generation, changeBytes } = await store.standing(job);
+      const seen = changeBytes === undefined ? "" : `${generation} ${changeBytes}`;
+      // On a folder a look at the writers reads the whole tail.
+      if (seen !== "" && seen === this.#seen) return;
       await using reader = await store.reader(job);
       if (run !== this.#run) await this.#resumed(reader, run, head);
       const ends = await this.#ends(reader);
@@ -72,6 +77,7 @@ export class Follower {
         if (stop.signal !== undefined) return;
         await this.#follow(reader, writer, end);
       }
+      this.#seen = seen;
     } catch (error) {
       if (!isPassing(error)) throw error;
       if (!this.#isAway) this.#tell(`${error.message}; waiting`, { isAway: true });

@@ -14,6 +14,8 @@ import { type ChangeOutput, Follower } from "./_follower.ts";
 
 const INTERVAL_MS = 1000;
 const INTERVAL_MS_MIN = 10;
+/** A look at a long tail takes its time; it rests so many times as long, to leave disk and CPU to the owner. */
+const REST_SHARE = 4;
 
 /** The command. */
 export const TAIL: Command = {
@@ -51,13 +53,17 @@ async function run(context: CommandContext): Promise<number> {
     await using store = await openReadStore(context);
     const follower = new Follower({ store, job, writer, from, output, report, stop });
     await follower.begin();
+    let tookMs = 0;
     while (stop.signal === undefined) {
-      await Promise.race([io.sleep(intervalMs), stop.requested]);
+      const waitMs = Math.max(intervalMs, tookMs * REST_SHARE);
+      await Promise.race([io.sleep(waitMs), stop.requested]);
+      const beganMs = io.monotonicMs();
       const polling = follower.poll();
       polling.catch(() => {
         // Whoever awaits it tells of it; after a signal nobody does.
       });
       await Promise.race([polling, stop.requested]);
+      tookMs = io.monotonicMs() - beganMs;
     }
     report.message(follower.standing(), { job, writers: follower.positions() });
   } finally {

@@ -89,8 +89,10 @@ export interface ReadTarget extends AsyncDisposable {
   verify(options: VerifyOptions): Promise<VerifyReport>;
 }
 
-/** Where a job stands; a sidecar does not say who has it, as it has it itself. */
-export type Standing = Pick<JobStanding, "epoch" | "run" | "head" | "owner">;
+/** Where a job stands; a sidecar does not say who has it, as it has it itself, nor how its files are. */
+export type Standing =
+  & Pick<JobStanding, "epoch" | "run" | "head" | "owner">
+  & Partial<Pick<JobStanding, "generation" | "changeBytes">>;
 
 /** How a store is, and what serves it. */
 export interface StoreSummary extends Omit<StoreStatus, "jobs"> {

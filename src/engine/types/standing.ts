@@ -22,6 +22,11 @@ export interface JobStanding {
   readonly run: number;
   /** Uuid of the checkpoint that the job goes on from; null before the first. */
   readonly head: string | null;
+  /**
+   * Bytes of its change files. While neither they nor the generation change, there is nothing new to be read: so whoever
+   * follows a job need not read its tail again and again.
+   */
+  readonly changeBytes: number;
   /** The process that has the job, or had it last. @default not known: a store that keeps no locks */
   readonly owner?: JobOwner;
 }

@@ -20,6 +20,9 @@ import {
   textOf,
 } from "./_engine.ts";
 
+/** Where an archive of format version 1 stands in the repository. */
+export const GOLDEN_ARCHIVE = new URL("../golden/archive_v1.tar", import.meta.url);
+
 /** One file of an archive. */
 export interface ArchiveFile {
   readonly name: string;

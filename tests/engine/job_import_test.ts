@@ -1,8 +1,17 @@
 /** Making a job from an archive: under which names, and what happens to archives that are bad. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { ARCHIVE_NAME, decodeArchive, encodeArchive } from "../../src/engine/format/archive.ts";
-import { type ArchiveFile, archiveOf, filesOf, gather, inPieces, openRichJob } from "./_archive.ts";
+import {
+  type ArchiveFile,
+  archiveOf,
+  filesOf,
+  gather,
+  GOLDEN_ARCHIVE,
+  inPieces,
+  openRichJob,
+} from "./_archive.ts";
 import {
   append,
   appendDurably,
@@ -17,6 +26,7 @@ import {
   openJobOn,
   rejectsWith,
   restore,
+  textOf,
 } from "./_engine.ts";
 
 describe("importJob", () => {
@@ -44,6 +54,27 @@ describe("importJob", () => {
     const { run: imported } = await store.importJob(JOB, inPieces(archive));
     const job = await store.job(JOB);
     assert.ok(imported === run + 1 && job.run === imported && job.epoch > epoch);
+  });
+
+  test("reads the golden archive of version 1", async () => {
+    const archive = new Uint8Array(await readFile(GOLDEN_ARCHIVE));
+    const { store } = await openEngine();
+    const { checkpoints, from, run } = await store.importJob(JOB, inPieces(archive));
+    assert.deepEqual([checkpoints, from.job, run], [4, "moved", 2]);
+    const job = await store.job(JOB);
+    const [first, gone, third, head] = await job.checkpoints();
+    assert.deepEqual(
+      [first.identifier, first.pin, gone.isAbandoned, head.idempotencyKey, head.parent],
+      ["first", "for ever", true, "4", third.uuid],
+    );
+    const at = async (at: string) => (await restore(job, { at })).changes;
+    assert.deepEqual(await at(first.uuid), { totals: ["a", "b"], ended: ["x"] });
+    assert.deepEqual(await at(head.uuid), { totals: ["a", "b", "c", "d"] });
+    const tail = { totals: ["a", "b", "c", "d", "e", "f", "after the move"], more: ["g"] };
+    assert.deepEqual(await at("tail"), tail);
+    assert.equal(textOf(await gather(job.readState("sums"))), "123");
+    const { ok, problems } = await job.verify();
+    assert.deepEqual([ok, problems], [true, []]);
   });
 
   test("a bad archive is refused by name, and nothing of it is left", async () => {

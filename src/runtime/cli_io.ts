@@ -188,6 +188,9 @@ function timeout(delayMs: number): Timeout {
 export async function runProcess(
   main: (args: string[], io: CliIo) => Promise<number>,
 ): Promise<void> {
+  process.stderr.on("error", () => {
+    // Whoever read the messages is gone, and nobody left to tell: what is being done goes on.
+  });
   process.exitCode = await main(process.argv.slice(2), createCliIo());
   process.exit();
 }

@@ -84,6 +84,11 @@ export class Running implements AsyncDisposable {
     this.#child.stdin!.write(text);
   }
 
+  /** Reads its messages no more. */
+  leaveErrors(): void {
+    this.#child.stderr!.destroy();
+  }
+
   /** Ends its standard input. */
   end(text = ""): void {
     this.#child.stdin!.end(text);

@@ -53,6 +53,17 @@ describe("tidemark serve", () => {
       assert.equal(await tailOf(store), "one\ntwo\n");
     }));
 
+  test("goes on when whoever read its logs is gone", () =>
+    withSidecar(async (sidecar, url) => {
+      await sidecar.said("stderr", /New store/);
+      sidecar.leaveErrors();
+      for (let request = 0; request < 3; request++) {
+        assert.equal((await fetch(`${url}/healthz`)).status, 200);
+      }
+      sidecar.signal("SIGTERM");
+      assert.equal((await sidecar.ended).code, 0);
+    }, "--log-requests"));
+
   test("ends at once at the second signal", () =>
     withSidecar(
       async (sidecar, url) => {

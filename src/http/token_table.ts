@@ -239,7 +239,9 @@ function hashOf(token: string, sha256: TokenTableOptions["sha256"]): Uint32Array
 
 function wordsOf(hash: Uint8Array): Uint32Array {
   const view = new DataView(hash.buffer, hash.byteOffset, hash.byteLength);
-  return Uint32Array.from({ length: HASH_WORDS }, (_, at) => view.getUint32(at * 4));
+  const words = new Uint32Array(HASH_WORDS);
+  for (let at = 0; at < HASH_WORDS; at++) words[at] = view.getUint32(at * 4);
+  return words;
 }
 
 /** What the parser says is left out: it quotes the text, and there are tokens in it. */

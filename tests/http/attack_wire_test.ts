@@ -48,6 +48,14 @@ const GARBAGE: Readonly<Record<string, string>> = {
   "10,000 headers": `GET /taken HTTP/1.1\r\n${HOST}${"X-Flood: aaaaaaaa\r\n".repeat(10_000)}\r\n`,
 };
 
+/** What a body that stalls may be. */
+const STALLING = [
+  ["states/s", "application/octet-stream"],
+  ["writers/w/changes", "application/cbor-seq"],
+  ["writers/w/changes", "application/x-ndjson"],
+  ["checkpoints", "application/json"],
+];
+
 async function withPaths(
   use: (server: HttpServer, paths: string[]) => Promise<void>,
 ): Promise<void> {
@@ -189,22 +197,23 @@ describe("connections that stall", () => {
     });
   });
 
-  test("with a body are answered, and closed where the runtime can", async () => {
-    const clock = new ManualClock();
-    await withApp({ clock, bodyIdleMsMax: 1000 }, async (server) => {
-      using connection = new RawConnection(server.port!);
-      const head =
-        `POST /v1/jobs/j/states/s HTTP/1.1\r\n${HOST}Content-Type: application/octet-stream\r\n`;
-      connection.send(`${head}Content-Length: 100\r\n\r\nabc`);
-      while (clock.pendingCount === 0) await clock.advance(0);
-      await clock.advance(2000);
-      const received = await connection.heard(/"status":408/);
-      assert.deepEqual(statusesOf(received), [408]);
-      assert.match(received, /connection: close/i);
-      // Deno keeps it until its client goes.
-      if (!("Deno" in globalThis)) await connection.closed;
+  for (const [path, type] of STALLING) {
+    test(`with a body are answered, and closed where the runtime can: ${path}, ${type}`, async () => {
+      const clock = new ManualClock();
+      await withApp({ clock, bodyIdleMsMax: 1000 }, async (server) => {
+        using connection = new RawConnection(server.port!);
+        connection.send(`POST /v1/jobs/j/${path} HTTP/1.1\r\n${HOST}Content-Type: ${type}\r\n`);
+        connection.send("Content-Length: 100\r\n\r\nabc");
+        while (clock.pendingCount === 0) await clock.advance(0);
+        await clock.advance(2000);
+        const received = await connection.heard(/"status":408/);
+        assert.deepEqual(statusesOf(received), [408]);
+        assert.match(received, /connection: close/i);
+        // Deno keeps it until its client goes.
+        if (!("Deno" in globalThis)) await connection.closed;
+      });
     });
-  });
+  }
 
   test("are refused above the limit; those that only wait make room", {
     skip: isNode ? false : "this server can't count its connections",

@@ -84,7 +84,7 @@ async function demonstrate(seed: number, size: number): Promise<void> {
       thousands(progress.changes),
       `and ${thousands(progress.changesSent - progress.changes)} again`,
     ],
-    ["bytes in", megabytes(progress.bytesSent), "changes as NDJSON"],
+    ["bytes in", megabytes(progress.bytesSent), "of changes"],
     ["bytes on disk", megabytes(await bytesBelow(store)), "the whole store"],
     ["checkpoints", thousands(progress.checkpoints)],
     [

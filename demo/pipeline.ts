@@ -1,5 +1,5 @@
 /**
- * An example of a pipeline: a stateful word count that keeps its state in a Tidemark sidecar, over HTTP.
+ * An example of a pipeline: a stateful word count that keeps its state in a Tidemark sidecar, through the client.
  * It may be killed at any moment, and so may the sidecar: start it again, and it goes on.
  *
  * - Input: a text file, line by line.
@@ -11,82 +11,74 @@
  * @module
  */
 import { readFile } from "node:fs/promises";
-import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { type RemoteJob, TidemarkClient } from "../src/client/mod.ts";
 import { wordsOf } from "./words.ts";
 
-const JOB = "word-count";
-const WRITER = "counts";
-const LINES_PER_APPEND = 200;
+const LINES_PER_REPORT = 200;
 const LINES_PER_CHECKPOINT = 2_000;
-const RETRY_DELAY_MS = 20;
 const KEY_GROUPS = 128;
 
 const { values } = parseArgs({ options: { url: { type: "string" }, text: { type: "string" } } });
 if (values.url === undefined || values.text === undefined) {
   throw new TypeError("Cannot start the pipeline: it needs --url and --text");
 }
-await countFile(values.text, `${values.url}/v1/jobs/${JOB}`);
+await using client = new TidemarkClient(values.url, {
+  fetch: reportingFetch(),
+  retryDelayMsMax: 100, // the sidecar is back soon
+});
+const lines = (await readFile(values.text, "utf8")).split("\n");
+await countLines(lines, client.job("word-count", { fingerprint: 1n }));
 
-async function countFile(path: string, job: string): Promise<void> {
-  const lines = (await readFile(path, "utf8")).split("\n");
-  const changes = `${job}/writers/${WRITER}/changes`;
+async function countLines(lines: readonly string[], job: RemoteJob): Promise<void> {
+  // Where do I start? What was appended after that place is no part of the job any more.
+  const { run, checkpoint } = await job.resume();
+  const { line: start } = (checkpoint?.metadata ?? { line: 0 }) as { line: number };
+  const counts = checkpoint === undefined ? new Map() : await restore(job, checkpoint.uuid);
+  const writer = job.writer("counts");
+  report("resumed", { run, line: start, changes: writer.nextOffset, words: counts.size });
 
-  await send("PUT", job, { json: { fingerprint: "1" } });
-  const resumed = JSON.parse(await send("POST", `${job}/resume`, { json: { at: "latest" } }));
-  const counts = new Map<string, number>();
-  let line = 0;
-  let offset = 0;
-  if (resumed.checkpoint) {
-    line = resumed.checkpoint.metadata.line;
-    offset = resumed.writers[0].nextOffset;
-    replay(await send("GET", `${changes}?at=${resumed.checkpoint.uuid}`), counts);
-  }
-  report("resumed", { run: resumed.run, line, changes: offset, words: counts.size });
-
-  while (line < lines.length) {
-    const end = Math.min(line + LINES_PER_APPEND, lines.length);
-    const ndjson = countLines(lines.slice(line, end), counts);
-    // The offset lets a repeated append count once; the run keeps out a pipeline that was replaced.
-    const headers = { "Tidemark-Offset": `${offset}`, "Tidemark-Run": `${resumed.run}` };
-    if (ndjson !== "") {
-      offset = JSON.parse(await send("POST", changes, { ndjson, headers })).nextOffset;
+  let bytes = 0;
+  for (let line = start; line < lines.length;) {
+    for (const [word, count] of countWords(lines[line], counts)) {
+      const change = new TextEncoder().encode(`${word}\t${count}`);
+      while (!job.availability.isAvailable()) await job.availability.whenAvailable();
+      writer.append(keyGroupOf(word), change);
+      bytes += change.length;
     }
-    line = end;
-    report("appended", { line, changes: offset, bytes: new TextEncoder().encode(ndjson).length });
-
+    line++;
+    if (line % LINES_PER_REPORT === 0 || line === lines.length) {
+      await writer.persist(); // not needed; but what is reported is safe
+      report("appended", { line, changes: writer.nextOffset, bytes });
+      bytes = 0;
+    }
     if (line % LINES_PER_CHECKPOINT === 0 || line === lines.length) {
-      await send("POST", `${job}/checkpoints`, { json: { metadata: { line } } });
+      await job.checkpoint({ metadata: { line } });
       report("checkpoint", { line });
     }
   }
-  report("finished", { line, changes: offset, words: counts.size });
+  report("finished", { line: lines.length, changes: writer.nextOffset, words: counts.size });
 }
 
-/** Counts the words of some lines; answers a change for every word that they hold. */
-function countLines(lines: readonly string[], counts: Map<string, number>): string {
-  const changed = new Set<string>();
-  for (const word of lines.flatMap(wordsOf)) {
-    counts.set(word, (counts.get(word) ?? 0) + 1);
-    changed.add(word);
-  }
-  return [...changed]
-    .map((word) => ({ keyGroup: keyGroupOf(word), data: `${word}\t${counts.get(word)}` }))
-    .map((change) => `${JSON.stringify(change)}\n`)
-    .join("");
-}
-
-/** Replays the changes of a restore. Its last line says how many there are, so that none can be missing. */
-function replay(ndjson: string, counts: Map<string, number>): void {
-  const items = ndjson.trimEnd().split("\n").map((item) => JSON.parse(item));
-  const trailer = items.pop();
-  if (trailer.end?.count !== items.length) {
-    throw new Error(`Cannot restore: there are ${items.length} changes and no matching end`);
-  }
-  for (const { data } of items) {
-    const [word, count] = data.split("\t");
+/** Gets the state back: all changes of a checkpoint, in order. A restore that ends is whole. */
+async function restore(job: RemoteJob, at: string): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for await (const { data } of job.restore({ at })) {
+    const [word, count] = new TextDecoder().decode(data).split("\t");
     counts.set(word, Number(count));
   }
+  return counts;
+}
+
+/** Counts the words of a line; answers each that it holds, with its new count. */
+function countWords(line: string, counts: Map<string, number>): Map<string, number> {
+  const changed = new Map<string, number>();
+  for (const word of wordsOf(line)) {
+    const count = (counts.get(word) ?? 0) + 1;
+    counts.set(word, count);
+    changed.set(word, count);
+  }
+  return changed;
 }
 
 /** Key groups let parallel writers share a state; FNV-1a spreads the words over them. */
@@ -98,32 +90,20 @@ function keyGroupOf(word: string): number {
   return (hash >>> 0) % KEY_GROUPS;
 }
 
-interface Request {
-  readonly json?: unknown;
-  readonly ndjson?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Sends a request until it is answered: while the sidecar is away, it repeats it, which is safe. */
-async function send(method: string, url: string, request: Request = {}): Promise<string> {
-  const body = request.ndjson ?? JSON.stringify(request.json);
-  const type = request.ndjson === undefined ? "application/json" : "application/x-ndjson";
-  const headers = { "Content-Type": type, "Accept": "application/x-ndjson", ...request.headers };
-  for (let attempt = 1;; attempt++) {
+/** A `fetch` that reports which requests the client had to repeat; a pipeline of yours needs none. */
+function reportingFetch(): (request: Request) => Promise<Response> {
+  const lost = new Set<string>();
+  return async (request) => {
+    const name = `${request.method} ${request.url.split("/").at(-1)}`;
     try {
-      const response = await fetch(url, { method, body, headers });
-      const text = await response.text();
-      if (response.ok) {
-        if (attempt > 1) report("repeated", { request: `${method} ${url.split("/").at(-1)}` });
-        return text;
-      }
-      if (response.status !== 503) throw new Error(`${method} ${url}: ${response.status} ${text}`);
+      const answer = await fetch(request);
+      if (answer.ok && lost.delete(name)) report("repeated", { request: name });
+      return answer;
     } catch (error) {
-      const isConnectionLost = error instanceof TypeError;
-      if (!isConnectionLost) throw error;
+      lost.add(name);
+      throw error;
     }
-    await delay(RETRY_DELAY_MS);
-  }
+  };
 }
 
 function report(event: string, facts: Readonly<Record<string, unknown>>): void {

@@ -11,22 +11,28 @@ export class StopRequest {
   readonly requested: Promise<void>;
   /** Stops listening. */
   readonly ignore: () => void;
+  readonly #io: CliIo;
+  #request: () => void = () => {};
   #signal: StopSignal | undefined;
+  #firstAtMs = 0;
 
   constructor(io: CliIo) {
-    let request = (): void => {};
-    this.requested = new Promise((resolve) => request = resolve);
-    let firstAtMs = 0;
-    this.ignore = io.onStopSignal((signal) => {
-      if (this.#signal !== undefined) {
-        const isEcho = signal === this.#signal && io.monotonicMs() - firstAtMs < ECHO_MS_MAX;
-        if (!isEcho) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
-        return;
-      }
-      firstAtMs = io.monotonicMs();
-      this.#signal = signal;
-      request();
-    });
+    this.#io = io;
+    this.requested = new Promise((resolve) => this.#request = resolve);
+    this.ignore = io.onStopSignal((signal) => this.take(signal));
+  }
+
+  /** Takes a signal, also one that stands for another. */
+  take(signal: StopSignal): void {
+    const io = this.#io;
+    if (this.#signal !== undefined) {
+      const isEcho = signal === this.#signal && io.monotonicMs() - this.#firstAtMs < ECHO_MS_MAX;
+      if (!isEcho) io.exit(EXIT_CODE_OF_SIGNAL[signal]);
+      return;
+    }
+    this.#firstAtMs = io.monotonicMs();
+    this.#signal = signal;
+    this.#request();
   }
 
   /** The signal that asked for the end. */

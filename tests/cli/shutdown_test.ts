@@ -7,7 +7,7 @@ import { shutDown } from "../../src/cli/commands/_shutdown.ts";
 import type { Timeout } from "../../src/runtime/cli_io.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { Running, tidemarkIn } from "./_process.ts";
-import { run, withFolder } from "./_run.ts";
+import { run, TestIo, withFolder } from "./_run.ts";
 
 /** Times that a test lets pass itself, the shortest first. */
 class ManualTimeouts {
@@ -111,6 +111,28 @@ describe("shutDown", () => {
     await assert.rejects(ended, /disk/);
   });
 });
+
+test("SIGHUP ends a sidecar in order whose terminal was closed, and no other", () =>
+  withFolder(async (folder) => {
+    for (const isErrorTerminal of [true, false]) {
+      const hangUps: (() => void)[] = [];
+      const io: TestIo = new TestIo({
+        isErrorTerminal,
+        io: {
+          onReloadSignal: (listener) => (hangUps.push(listener), () => {}),
+          writeOutput: () => {
+            for (const hangUp of hangUps) hangUp();
+            if (!isErrorTerminal) setImmediate(() => io.signal("SIGINT"));
+            return Promise.resolve();
+          },
+        },
+      });
+      const store = join(folder, "store");
+      const { code, stderr } = await io.run(["serve", "--listen", ":0", "--store", store]);
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, isErrorTerminal ? /signal="SIGTERM"/ : /signal="SIGINT"/);
+    }
+  }));
 
 /** Sends the head of an append and a part of its body. */
 async function stall(url: string): Promise<Socket> {

@@ -55,7 +55,9 @@ async function run(context: CommandContext): Promise<number> {
   const stop = new StopRequest(io);
   let access: Access | undefined;
   const ignoreReload = io.onReloadSignal(() => {
-    if (access instanceof ReloadingTokens) access.reload();
+    // Its terminal was closed: nobody could end it any more.
+    if (io.isErrorTerminal) stop.take("SIGTERM");
+    else if (access instanceof ReloadingTokens) access.reload();
   });
   try {
     access = accessOf(settings, { clock: new SystemClock(), logger: logs.logger("http") });

@@ -42,6 +42,7 @@ import { SHOW } from "./commands/show.ts";
 import { STATUS } from "./commands/status.ts";
 import { STATE } from "./commands/state.ts";
 import { TAIL } from "./commands/tail.ts";
+import { TRUNCATE } from "./commands/truncate.ts";
 import { UNPIN } from "./commands/unpin.ts";
 import { VERIFY } from "./commands/verify.ts";
 
@@ -60,6 +61,7 @@ export const COMMANDS: readonly Command[] = [
   IMPORT,
   RESUME,
   RETIRE,
+  TRUNCATE,
   VERIFY,
   DU,
   RETENTION,

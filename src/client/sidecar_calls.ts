@@ -306,6 +306,30 @@ export class SidecarCalls extends StoreCalls {
     return await this.caller.transport.json({ ...call, ...options }) as unknown as WriterPosition;
   }
 
+  /** Ends the active change set; answers the number of the one that is active now. */
+  async rollWriter(job: string, writer: string, options: WaitOptions = {}): Promise<number> {
+    const path = `${writerPath(job, writer)}/roll`;
+    const call = { method: "POST", path, lostOutcome: "unknown", repeat: "lost" } as const;
+    return Number((await this.caller.transport.json({ ...call, ...options })).sequenceNumber);
+  }
+
+  /** Gives up what lies below a change set of this run, with the next published checkpoint. */
+  async truncateWriter(
+    job: string,
+    writer: string,
+    to: number,
+    options: WaitOptions = {},
+  ): Promise<WriterPosition> {
+    const path = `${writerPath(job, writer)}/truncate`;
+    const call = this.caller.jsonCall("POST", path, { to }, options.signal);
+    const answer = await this.caller.transport.json({
+      ...call,
+      lostOutcome: "unknown",
+      repeat: "lost",
+    });
+    return answer as unknown as WriterPosition;
+  }
+
   /** Counts the room that the job takes. */
   async usage(job: string, options: WaitOptions = {}): Promise<JobUsage> {
     return await this.caller.get(`${jobPath(job)}/usage`, options) as unknown as JobUsage;

@@ -113,6 +113,10 @@ export const SIDE_CASES: Readonly<Record<string, SideCase>> = {
     args: () => [...W, "--yes"],
     differs: { checkpoint: "with --store nobody else would make it" },
   },
+  truncate: {
+    args: () => [...W, "--yes"],
+    differs: { checkpoint: "with --store nobody else would make it" },
+  },
   verify: { args: () => [...J, "--full"] },
   du: { args: () => J },
   retention: { args: () => [...J, "--max-count", "7"] },

@@ -124,6 +124,12 @@ function targetOf(store: Store, job: Job): Target {
     explain: (key, options) => job.explain(key, options),
     deleteCheckpoint: (uuid) => job.deleteCheckpoint(uuid),
     retireWriter: (writer) => Promise.resolve(job.retireWriter(writer)),
+    async truncateWriter(name) {
+      const writer = job.writer(name);
+      const { nextOffset } = writer;
+      writer.truncate(writer.nextSequenceNumber());
+      return await Promise.resolve(nextOffset);
+    },
     pin: (uuid, reason) => job.pin(uuid, reason),
     unpin: (uuid) => job.unpin(uuid),
     retention: () => Promise.resolve(job.retention),

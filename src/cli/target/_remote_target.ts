@@ -81,6 +81,11 @@ function targetOf(io: CliIo, client: SidecarCalls, job: string): Target {
     explain: (key, options) => client.explain(job, key, options),
     deleteCheckpoint: (uuid) => client.deleteCheckpoint(job, uuid),
     retireWriter: (writer) => client.retireWriter(job, writer),
+    truncateWriter: async (writer) => {
+      const to = await client.rollWriter(job, writer);
+      // What came between the two is kept: it lies in the change set that was begun by the first.
+      return (await client.truncateWriter(job, writer, to)).nextOffset;
+    },
     pin: (uuid, reason) => client.pin(job, uuid, reason),
     unpin: (uuid) => client.unpin(job, uuid),
     retention: async () => (await client.job(job)).retention,

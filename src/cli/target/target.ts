@@ -71,6 +71,8 @@ export interface Target extends AsyncDisposable {
   deleteCheckpoint(uuid: string): Promise<CollectionReport>;
   /** Ends a writer with the next published checkpoint. */
   retireWriter(writer: string): Promise<unknown>;
+  /** Gives up what a writer holds by now, with the next published checkpoint; answers where it begins. */
+  truncateWriter(writer: string): Promise<number>;
   pin(uuid: string, reason: string | undefined): Promise<unknown>;
   unpin(uuid: string): Promise<unknown>;
   retention(): Promise<RetentionPolicy>;

@@ -113,8 +113,8 @@ function nodeSuite(reports, files) {
     title: "suite under Node",
     command: [
       process.execPath,
-      "--import",
-      "tsx",
+      "--enable-source-maps",
+      `--import=${new URL("node_typescript.mjs", import.meta.url)}`,
       "--test",
       "--test-concurrency=2",
       `--test-timeout=${TEST_TIMEOUT_MS}`,

@@ -24,7 +24,13 @@ export const ARCHIVE_ROUTES: readonly Route[] = [
         headers: { "content-disposition": "The name of a file for it" },
       },
     },
-    errors: ["checkpoint-not-found", "snapshot-expired", "import-unfinished", "aborted"],
+    errors: [
+      "checkpoint-not-found",
+      "snapshot-expired",
+      "import-unfinished",
+      "backpressure",
+      "aborted",
+    ],
     handle: (request, { path, query }) => exportJob(request, path.job, query.at),
   }),
   route({

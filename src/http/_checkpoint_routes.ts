@@ -22,6 +22,8 @@ export const CHECKPOINT_ROUTES: readonly Route[] = [
     operationId: "checkpoint",
     tag: "checkpoints",
     summary: "Makes a checkpoint",
+    description: "Put the source's position into `metadata`: `resume` gives it back. Everything " +
+      "that was appended before is in it, and durable.",
     right: "append",
     request: {
       path: JOB_PATH,

@@ -12,7 +12,10 @@ import { errorsOf } from "./_route_errors.ts";
 import { CBOR, JSON_TYPE, PROBLEM_TYPE } from "./media_types.ts";
 
 type Responses = NonNullable<Parameters<typeof describeRoute>[0]["responses"]>;
-type Content = Record<string, { schema?: ReturnType<typeof resolver> }>;
+type Content = Record<
+  string,
+  { schema: ReturnType<typeof resolver> | { readonly description: string } }
+>;
 
 /**
  * How validators are turned into JSON Schema.
@@ -115,15 +118,15 @@ function requestBody({ json, content = {} }: BodyDeclaration) {
   };
 }
 
-/** What JSON Schema can't describe has no schema. */
+/** What JSON Schema can't describe is told in words. */
 function contentOf(
   content: Readonly<Record<string, MediaType>>,
   options: ReturnType<typeof conversion>,
 ): Content {
   return Object.fromEntries(
-    Object.entries(content).map(([type, { schema }]) => [
+    Object.entries(content).map(([type, { description, schema }]) => [
       type,
-      schema === undefined ? {} : { schema: resolver(schema, options) },
+      { schema: schema === undefined ? { description } : resolver(schema, options) },
     ]),
   );
 }

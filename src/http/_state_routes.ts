@@ -59,7 +59,13 @@ export const STATE_ROUTES: readonly Route[] = [
         headers: { etag: "XXH64 of all of it" },
       },
     },
-    errors: ["checkpoint-not-found", "state-not-found", "snapshot-expired", "aborted"],
+    errors: [
+      "checkpoint-not-found",
+      "state-not-found",
+      "snapshot-expired",
+      "backpressure",
+      "aborted",
+    ],
     handle: (request, { path }) => read(request, path),
   }),
 ];

@@ -82,6 +82,8 @@ export const WRITER_ROUTES: readonly Route[] = [
     operationId: "append",
     tag: "writers",
     summary: "Appends",
+    description: "All of it is taken, or nothing. With `tidemark-offset` the same append may be " +
+      "repeated as often as needed: it is taken once.",
     right: "append",
     request: {
       path: WRITER_PATH,
@@ -89,9 +91,9 @@ export const WRITER_ROUTES: readonly Route[] = [
       headers: APPEND_HEADERS,
       body: {
         content: {
-          [CBOR_SEQUENCE]: { description: "A CBOR sequence of [keyGroup, bytes]" },
+          [CBOR_SEQUENCE]: { description: "A CBOR sequence (RFC 8742) of [keyGroup, bytes]" },
           [CBOR]: { description: "One CBOR array of [keyGroup, bytes]" },
-          [NDJSON]: { description: "Lines, each a change as JSON" },
+          [NDJSON]: { description: "Lines of JSON, each a Change" },
           [JSON_TYPE]: { description: "One JSON array of changes", schema: v.array(CHANGE) },
         },
       },
@@ -114,13 +116,17 @@ export const WRITER_ROUTES: readonly Route[] = [
     operationId: "restore",
     tag: "writers",
     summary: "Restores",
+    description:
+      "Streams the changes in order. An answer without `end` was cut short: don't use it.",
     right: "read",
     request: { path: WRITER_PATH, query: RESTORE_QUERY },
     responses: {
       200: {
         description: "The changes in order, and the trailer",
         content: {
-          [NDJSON]: { description: "Lines of JSON; the last is the trailer" },
+          [NDJSON]: {
+            description: 'Lines of JSON, each a Change; the last is the trailer, `{ "end": … }`',
+          },
           [CBOR_SEQUENCE]: { description: "A CBOR sequence; the last item is the trailer, a map" },
           [JSON_TYPE]: {
             description: "One object: the changes, then the trailer",
@@ -135,6 +141,7 @@ export const WRITER_ROUTES: readonly Route[] = [
       "writer-not-found",
       "truncated",
       "snapshot-expired",
+      "backpressure",
       "aborted",
     ],
     async handle(request, { path, query, accepted }) {

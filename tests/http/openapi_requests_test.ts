@@ -8,7 +8,7 @@ import { type AskOptions, TestApp } from "./_app.ts";
 import { BODY_BYTES_MAX, breakRequest, WAYS } from "./_broken_requests.ts";
 import { type Operation, operationsOf, readDocument, resolverOf } from "./_document.ts";
 import { type Draft, type Facts, RequestGenerator } from "./_generated_requests.ts";
-import { findFaults } from "./_json_schema.ts";
+import { findFaults, type Schema } from "./_json_schema.ts";
 
 /** Of every operation at least. */
 const REQUESTS = 20;
@@ -75,14 +75,28 @@ function undeclared({ responses }: Operation, { status, headers, bytes, text }: 
   const type = (headers.get("content-type") ?? "").split(";")[0];
   if (!(type in declared.content)) return [`${type} is not declared for status ${status}`];
   const missing = Object.keys(declared.headers ?? {}).filter((name) => !headers.has(name));
-  const { schema } = declared.content[type];
-  const values = type.endsWith("x-ndjson")
-    ? linesOf(text)
-    : [type.endsWith("cbor") ? decode(bytes) : text];
-  const faults = schema === undefined ? [] : values.flatMap((value) => (
-    findFaults(schema, typeof value === "string" ? JSON.parse(value) : value, resolve, true)
-  ));
+  const faults = valuesOf(declared.content[type].schema ?? {}, type, { bytes, text })
+    .flatMap(([schema, value]) => findFaults(schema, value, resolve, true));
   return [...missing.map((name) => `header ${name} is missing`), ...faults];
+}
+
+/** What a body holds, each value with its schema; nothing where it is only bytes or text. */
+function valuesOf(
+  schema: Schema,
+  type: string,
+  { bytes, text }: Pick<Answer, "bytes" | "text">,
+): [schema: Schema, value: unknown][] {
+  if (/[/+]json$/.test(type)) return [[schema, JSON.parse(text)]];
+  if (type === "application/cbor") return [[schema, decode(bytes)]];
+  if (type !== "application/x-ndjson") return [];
+  const { Change, Restored } = document.components.schemas;
+  const trailer = {
+    type: "object",
+    required: ["end"],
+    properties: { end: Restored.properties.end },
+  };
+  const lines = linesOf(text).map((line) => JSON.parse(line));
+  return lines.map((line, index) => [index === lines.length - 1 ? trailer : Change, line]);
 }
 
 function linesOf(text: string): string[] {

@@ -99,4 +99,9 @@ function checkOperation(operation: Operation, { tags }: Document): void {
     assert.ok(schema?.allOf[1].properties.code.enum.length > 0);
   }
   assert.ok(Object.keys(responses).some((status) => Number(status) < 300));
+  // Answers that stream are bounded, over all requests.
+  const streams = ["application/x-ndjson", "application/octet-stream", "application/x-tar"];
+  if (!streams.some((type) => type in (responses["200"]?.content ?? {}))) return;
+  const { schema } = responses["503"].content["application/problem+json"];
+  assert.ok(schema?.allOf[1].properties.code.enum.includes("backpressure"));
 }

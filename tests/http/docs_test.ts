@@ -39,12 +39,13 @@ test("docs/ERRORS.md lists every kind with its status and exit code", async () =
   assert.deepEqual(rows, expected);
 });
 
-test("docs/HTTP.md lists every route", async () => {
+test("docs/HTTP.md lists every route with the right that it wants", async () => {
   const [, after] = (await readDoc("HTTP.md")).split("## Routes");
-  const rows = rowsOf(after.split("###")[0]).map(([route]) => route);
-  const expected = ROUTES.map(({ method, path }) =>
-    `\`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\``
-  );
+  const rows = rowsOf(after.split("###")[0]).map(([route, right]) => [route, right]);
+  const expected = ROUTES.map(({ method, path, right }) => [
+    `\`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}\``,
+    right === "none" ? "" : right,
+  ]);
   assert.deepEqual(rows.sort(), expected.sort());
 });
 

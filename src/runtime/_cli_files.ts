@@ -214,8 +214,10 @@ async function attempt<T>(
   try {
     return await run();
   } catch (cause) {
-    const errno = (cause as { code?: unknown }).code;
-    const code = CODE_OF_ERRNO[String(errno)] ?? "storage-unavailable";
+    const { code: errno, name } = cause as { code?: unknown; name?: unknown };
+    const code = name === "NotCapable"
+      ? "storage-denied"
+      : CODE_OF_ERRNO[String(errno)] ?? "storage-unavailable";
     const reason = REASON_OF_ERRNO[String(errno)] ??
       (cause instanceof Error ? cause.message : String(cause));
     throw new TidemarkError(code, `Cannot ${action} ${path}: ${reason}`, {

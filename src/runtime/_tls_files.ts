@@ -36,7 +36,9 @@ function readCertificate(path: string): string {
     return readFileSync(path, "utf8");
   } catch (cause) {
     const errno = String((cause as { code?: unknown }).code);
-    const reason = errno === "ENOENT" ? "there is no such file" : errno;
+    // Deno's own refusal has no errno, and says which permission is missing.
+    const said = (cause as { code?: string }).code ?? (cause as Error).message;
+    const reason = errno === "ENOENT" ? "there is no such file" : said;
     throw refusal("TLS certificate", path, reason, cause);
   }
 }

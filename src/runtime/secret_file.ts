@@ -97,7 +97,9 @@ function unreadable(path: string, what: string, cause: unknown): TidemarkError {
       { details: { path, errno }, cause },
     );
   }
-  const reason = errno === "ENOENT" ? "there is no such file" : errno;
+  // Deno's own refusal has no errno, and says which permission is missing.
+  const said = (cause as { code?: unknown }).code ?? (cause as Error).message;
+  const reason = errno === "ENOENT" ? "there is no such file" : said;
   return new TidemarkError("invalid-request", `Cannot read the ${what} ${path}: ${reason}`, {
     details: { path, errno },
     cause,

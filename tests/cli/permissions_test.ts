@@ -83,5 +83,11 @@ test(
       const { code, stderr } = await execute(serve, { cwd: folder });
       assert.equal(code, 6, stderr);
       assert.match(stderr, /permission: Requires \w+ access to ".*elsewhere", run again with/);
+      for (const flag of ["--token-file", "--config"]) {
+        const unread = await execute([...await taskLine(), flag, join(folder, "x")], {
+          cwd: folder,
+        });
+        assert.match(unread.stderr, /Cannot read .*Requires read access to ".*x", run again with/);
+      }
     }),
 );

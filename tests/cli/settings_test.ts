@@ -170,6 +170,26 @@ describe("settings", () => {
     assert.match(flag.stderr, /--block-bytes 1KiB: wants one of 65536, 262144/);
   });
 
+  test("never shows a secret", async () => {
+    const env = { TIDEMARK_TOKEN: "this-is-a-secret-of-enough-characters" };
+    for (const flags of [[], ["--json"]]) {
+      const { stdout, stderr, code } = await run(["config", ...flags], { env });
+      assert.equal(code, 0, stderr);
+      assert.equal(`${stdout}${stderr}`.includes("this-is-a-secret"), false);
+      assert.match(stdout, /\(secret\)/);
+    }
+  });
+
+  test("makes no store where TIDEMARK_EXISTING says so, whichever command asks", () =>
+    withFolder(async (folder) => {
+      const env = { TIDEMARK_EXISTING: "true", TIDEMARK_STORE: join(folder, "store") };
+      const append = await run(["append", "--job", "j", "--writer", "w"], { env, stdin: "one\n" });
+      assert.equal(append.code, 3, append.stderr);
+      const serve = await run(["serve", "--listen", "127.0.0.1:0"], { env });
+      assert.equal(serve.code, 3, serve.stderr);
+      assert.deepEqual(await readdir(folder), []);
+    }));
+
   test("refuses settings that do not go together, and shows them before", async () => {
     const { code, stdout, stderr } = await run(["config", "--in-flight-bytes-max", "1MiB"]);
     assert.equal(code, 2);

@@ -79,9 +79,10 @@ export class TidemarkClient implements AsyncDisposable {
     const { token, clock, random } = options;
     const socket = /^unix:(.+)$/.exec(url)?.[1];
     const fetch = options.fetch ?? (socket === undefined ? systemFetch() : unixFetch(socket));
-    const parts: TransportParts = partsOf({ token, fetch, clock, random, ...settings });
+    const shownUrl = socket === undefined ? undefined : url;
+    const parts: TransportParts = partsOf({ token, fetch, clock, random, shownUrl, ...settings });
     this.#transport = new Transport(socket === undefined ? url : "http://localhost", parts);
-    this.url = socket === undefined ? this.#transport.url : url;
+    this.url = this.#transport.url;
     this.#calls = new SidecarCalls(this.#transport, settings);
     this.#parts = {
       calls: this.#calls,

@@ -34,6 +34,8 @@ export interface TransportParts extends RetrySettings {
   readonly random: Random;
   /** Sent as `Authorization: Bearer`. @default none */
   readonly token?: string;
+  /** What messages call the sidecar. @default its URL */
+  readonly shownUrl?: string;
 }
 
 /** A request. */
@@ -57,14 +59,17 @@ export interface Call {
 
 /** Sends requests. */
 export class Transport {
+  /** Where the sidecar is, for people. */
   readonly url: string;
+  readonly #base: string;
   readonly #parts: TransportParts;
   readonly #executor: RetryingExecutor;
   readonly #closing = new AbortController();
 
   /** @throws {TypeError} when the URL is not one of http or https, or the token can't be sent */
   constructor(url: string, parts: TransportParts) {
-    this.url = checkUrl(url);
+    this.#base = checkUrl(url);
+    this.url = parts.shownUrl ?? this.#base;
     if (parts.token !== undefined) checkToken(parts.token);
     this.#parts = parts;
     const ports = { clock: parts.clock, logger: SILENT_LOGGER };
@@ -150,7 +155,7 @@ export class Transport {
     if (token !== undefined) sent.set("authorization", `Bearer ${token}`);
     // A sidecar sends nobody elsewhere, and neither changes nor token are to follow whoever does.
     const init = { method, headers: sent, body, signal, redirect: "manual", duplex: "half" };
-    return new Request(`${this.url}${path}`, init as RequestInit);
+    return new Request(`${this.#base}${path}`, init as RequestInit);
   }
 
   #policyOf({ repeat, attemptMsMax = 0 }: Call): RetryPolicy {

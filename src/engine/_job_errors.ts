@@ -1,4 +1,4 @@
-/** Why a job, or a run of it, takes nothing any more. @module */
+/** Why a store, a job, or a run of it, takes nothing any more. @module */
 import { TidemarkError } from "./errors.ts";
 
 /** The job was closed. */
@@ -29,5 +29,22 @@ export function resumeFailed(job: string, cause: unknown): TidemarkError {
     "closed",
     `Job ${job} is closed, since a resume failed half-way: open it again`,
     { outcome: "unknown", details: { job }, cause },
+  );
+}
+
+/** The store was closed. */
+export function storeClosed(location: string): TidemarkError {
+  return new TidemarkError("closed", `Store ${location} is closed: open it again`);
+}
+
+/** What a job is held for. */
+export type HeldFor = "salvage" | "delete" | "import";
+
+/** This process does something else with the job. */
+export function busyHere(id: string, what: HeldFor): TidemarkError {
+  return new TidemarkError(
+    "job-busy",
+    `Cannot ${what} job ${id}: this process has it open, or salvages, deletes or imports it already; close it first`,
+    { details: { job: id } },
   );
 }

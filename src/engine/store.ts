@@ -9,6 +9,7 @@ import { Reserve } from "./checkpoint/reserve.ts";
 import { sweepStoreTemporaries } from "./checkpoint/temporaries.ts";
 import { type ErrorCode, TidemarkError } from "./errors.ts";
 import type { MarkerBody } from "./format/marker.ts";
+import { busyHere, type HeldFor, storeClosed } from "./_job_errors.ts";
 import { OwnedJob } from "./job.ts";
 import { deleteJob } from "./job_delete.ts";
 import { exportJob } from "./job_export.ts";
@@ -216,9 +217,7 @@ export class OpenStore implements Store {
       if (job === undefined) return await this.job(id, options);
       if (job.isRunning) return checkSame(job, options);
       // Whoever closed it is told; whoever opens it again need not care.
-      await job.close().catch((error) =>
-        this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
-      );
+      await this.#closeAnyhow(job.close(), id);
       return await this.job(id, options);
     }
     const opening = this.#open(id, options).catch((error) => {
@@ -277,7 +276,9 @@ export class OpenStore implements Store {
         place,
         ports: this.#ports,
         isReadHere: () => open?.isRead ?? false,
-        endHere: async () => await open?.abandon(),
+        endHere: async () => {
+          if (open !== undefined) await this.#closeAnyhow(open.abandon(), id);
+        },
       });
       await this.#deleteCopies(place);
       return deletion;
@@ -352,8 +353,12 @@ export class OpenStore implements Store {
     const open = await this.#jobs.get(id)?.catch(() => undefined);
     if (open === undefined) return;
     if (open.isRunning) throw what === "import" ? jobExists(this.#place(id)) : busyHere(id, what);
-    await open.close().catch((error) =>
-      this.#ports.logger.log("warning", "Cannot close a job cleanly", { job: id, error })
+    await this.#closeAnyhow(open.close(), id);
+  }
+
+  async #closeAnyhow(closing: Promise<void>, job: string): Promise<void> {
+    await closing.catch((error) =>
+      this.#ports.logger.log("warning", "Cannot close a job cleanly", { job, error })
     );
   }
 
@@ -472,21 +477,6 @@ async function openLocal(
     ? await openLocalFolder(disk, store, ports)
     : await findLocalFolder(disk, store, ports);
   return isUsable ? disk : undefined;
-}
-
-function storeClosed(location: string): TidemarkError {
-  return new TidemarkError("closed", `Store ${location} is closed: open it again`);
-}
-
-/** What a job is held for. */
-type HeldFor = "salvage" | "delete" | "import";
-
-function busyHere(id: string, what: HeldFor): TidemarkError {
-  return new TidemarkError(
-    "job-busy",
-    `Cannot ${what} job ${id}: this process has it open, or salvages, deletes or imports it already; close it first`,
-    { details: { job: id } },
-  );
 }
 
 function checkSame(job: OwnedJob, options: JobOptions): OwnedJob {

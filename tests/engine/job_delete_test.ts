@@ -197,6 +197,13 @@ describe("deleteJob", () => {
     assert.deepEqual(own, []);
   });
 
+  test("a job that can't be closed cleanly is deleted all the same", async () => {
+    const { store, backend } = await openFullJob();
+    backend.fail({ kind: "closePin" });
+    await store.deleteJob(JOB);
+    assert.deepEqual(await store.jobs(), []);
+  });
+
   test("local copies of its change files go as well", async () => {
     const places = newPlaces();
     const { store, job } = await openLocalJob(places);

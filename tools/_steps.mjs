@@ -113,7 +113,6 @@ function nodeSuite(reports, files) {
     title: "suite under Node",
     command: [
       process.execPath,
-      "--enable-source-maps",
       `--import=${new URL("node_typescript.mjs", import.meta.url)}`,
       "--test",
       "--test-concurrency=2",

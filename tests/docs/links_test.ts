@@ -17,7 +17,17 @@ const OTHERS = new Set([
   // Every command.
   ...["--config", "--help", "--json", "--version"],
   // Benches, the gate, builds, Node.
-  ...["--check", "--import", "--test", "--compile", "--filter", "--only", "--runs", "--write"],
+  ...[
+    "--check",
+    "--enable-source-maps",
+    "--import",
+    "--test",
+    "--compile",
+    "--filter",
+    "--only",
+    "--runs",
+    "--write",
+  ],
   // curl.
   ...[
     "--cacert",

@@ -10,6 +10,7 @@ import { ROOT } from "../cli/_process.ts";
 const PAGES = [
   ...(await readdir(ROOT)).filter((name) => name.endsWith(".md")),
   ...(await readdir(join(ROOT, "docs"))).map((name) => `docs/${name}`),
+  "examples/README.md",
 ];
 
 /** Options that pages name and no command has for itself. */

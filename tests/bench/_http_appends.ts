@@ -119,15 +119,16 @@ class AppendRounds {
       }
     }
     const perSecond = median(slices.store.map(({ requestsPerSecond }) => requestsPerSecond));
+    const emptyAtRate = await this.#slice("empty", perSecond);
     const atHalf = await this.#atHalfLoad(perSecond);
     await this.#checkStored(atHalf.acknowledged);
-    return this.#report(slices, atHalf);
+    return this.#report(slices, emptyAtRate, atHalf);
   }
 
-  async #slice(kind: Contender): Promise<Slice> {
+  async #slice(kind: Contender, rate?: number): Promise<Slice> {
     const { requests } = this.body;
     const before = await usageOf(this.processes[kind]);
-    const seconds = kind === "codec" ? await this.#encode() : await this.#closedLoop(kind);
+    const seconds = kind === "codec" ? await this.#encode() : await this.#load(kind, rate);
     const after = await usageOf(this.processes[kind]);
     const cost = {
       user: (after.user - before.user) / requests,
@@ -153,8 +154,9 @@ class AppendRounds {
     return (performance.now() - startMs) / 1000;
   }
 
-  async #closedLoop(kind: "store" | "empty"): Promise<number> {
-    const request: LoadRequest = { port: this.ports[kind], requests: this.body.requests };
+  /** As fast as every connection is answered, unless a rate is given. */
+  async #load(kind: "store" | "empty", rate?: number): Promise<number> {
+    const request: LoadRequest = { port: this.ports[kind], requests: this.body.requests, rate };
     return (await this.load.ask<LoadFigures>(request)).seconds;
   }
 
@@ -179,17 +181,16 @@ class AppendRounds {
 
   #report(
     slices: Readonly<Record<Contender, Slice[]>>,
+    emptyAtRate: Slice,
     atHalf: LoadFigures,
   ): { rows: BenchRow[]; bars: BenchBar[] } {
     const { name, bar } = this.body;
-    const costs = (kind: Contender, of: (cost: Cost) => number): number =>
-      median(slices[kind].map(({ cost }) => of(cost)));
-    const row = (what: string, kind: Contender): BenchRow => ({
+    const row = (what: string, of: readonly Slice[]): BenchRow => ({
       what: `${what}, ${name}, us of CPU per request`,
-      measured: costs(kind, ({ user, system }) => user + system),
-      user: costs(kind, ({ user }) => user),
-      system: costs(kind, ({ system }) => system),
-      "requests/s": median(slices[kind].map((slice) => slice.requestsPerSecond)),
+      measured: median(of.map(({ cost }) => cost.user + cost.system)),
+      user: median(of.map(({ cost }) => cost.user)),
+      system: median(of.map(({ cost }) => cost.system)),
+      "requests/s": median(of.map((slice) => slice.requestsPerSecond)),
     });
     const sum = ({ cost }: Slice): number => cost.user + cost.system;
     const ratios = slices.store.map((store, round) =>
@@ -197,9 +198,11 @@ class AppendRounds {
     );
     return {
       rows: [
-        row("append", "store"),
-        row("empty route", "empty"),
-        row("codec alone", "codec"),
+        row("append", slices.store),
+        row("empty route", slices.empty),
+        // A server that is asked now and then takes more for each request than one that is asked all the time.
+        row("empty route asked as often as appends", [emptyAtRate]),
+        row("codec alone", slices.codec),
         { what: `append at half load, ${name}, median ms`, measured: atHalf.p50Ms },
       ],
       bars: [

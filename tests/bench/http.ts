@@ -17,8 +17,8 @@ const MIB = 1024 * KIB;
 const FULL: AppendSizes = {
   connections: 32,
   corpusBytes: 16 * MIB,
-  warmUpRounds: 2,
-  rounds: 9,
+  warmUpRounds: 4,
+  rounds: 7,
   bodies: [
     { name: "1 KiB", bytes: KIB, requests: 3000, openSeconds: 4, bar: 2 },
     { name: "64 KiB", bytes: 64 * KIB, requests: 1200, openSeconds: 4, bar: 1.3 },

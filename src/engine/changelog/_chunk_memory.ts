@@ -10,7 +10,7 @@ export const CHUNK_BYTES_MAX: number = 256 * KIB;
 /** Bytes of large memory that are kept: as many as a large upload lets go of at once. */
 const IDLE_BYTES_MAX = 32 * MIB;
 /** Sizes between which memory for changes that come encoded is used again. */
-const REUSED_BYTES_MIN = 32 * KIB;
+export const REUSED_BYTES_MIN: number = 32 * KIB;
 const REUSED_BYTES_MAX = 4 * MIB;
 /** Sizes per octave: an eighth is what may be wasted. */
 const SIZES_PER_OCTAVE = 8;

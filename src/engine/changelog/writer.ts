@@ -29,7 +29,7 @@ import {
   checkEncodedSizes,
   checkKeyGroup,
 } from "./_append_checks.ts";
-import { giveBack } from "./_chunk_memory.ts";
+import { giveBack, REUSED_BYTES_MIN } from "./_chunk_memory.ts";
 import { UploadedSets } from "./_uploaded_sets.ts";
 import { AppendHistory } from "./append_history.ts";
 import { ChangeSetBuilder } from "./change_set_builder.ts";
@@ -345,7 +345,8 @@ export class ChangelogWriter implements Writer, ChangeSetQueueOwner {
 
   onDurable(set: ChangeSet, result: UploadResult): void {
     this.#uploaded.add(result);
-    if (this.#context.reusesMemory) giveBack(set.chunks);
+    const hasLarge = set.byteLength >= REUSED_BYTES_MIN;
+    if (hasLarge && this.#context.reusesMemory) giveBack(set.chunks);
     // Capacity goes before the owner is told, so that whoever is told can append.
     this.#context.throttle.uploadCompleted(set.byteLength);
   }

@@ -69,6 +69,11 @@ export class TestIo {
     return Promise.resolve();
   }
 
+  /** Whether a command waits for signals by now. */
+  get isListeningToSignals(): boolean {
+    return this.#signals.size > 0;
+  }
+
   /** Sends a signal. */
   signal(name: StopSignal): void {
     for (const listener of this.#signals) listener(name);

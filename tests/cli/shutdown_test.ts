@@ -134,6 +134,16 @@ test("SIGHUP ends a sidecar in order whose terminal was closed, and no other", (
     }
   }));
 
+test("SIGTERM ends a sidecar in time whose store does not even open", async () => {
+  const io = new TestIo({ openStore: () => new Promise(() => {}) });
+  const ran = io.run(["serve", "--listen", ":0", "--shutdown-ms-max", "1"]);
+  while (!io.isListeningToSignals) await new Promise((resolve) => setImmediate(resolve));
+  io.signal("SIGTERM");
+  const { code, stdout, stderr } = await ran;
+  assert.deepEqual([code, stdout], [6, ""], stderr);
+  assert.match(stderr, /Gave up closing/);
+});
+
 /** Sends the head of an append and a part of its body. */
 async function stall(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);

@@ -227,6 +227,8 @@ function patternOf(path: string): RegExp {
 
 function report(logger: Logger, error: TidemarkError, request: Record<string, string>): void {
   const isOurs = error.kind === "internal" || error.kind === "corrupt";
+  // Who gave up, or went away, knows.
+  if (error.code === "aborted") return;
   if (!isOurs && error.kind !== "unavailable" && error.kind !== "storage-full") return;
   logger.log(isOurs ? "error" : "warning", "request failed", {
     ...request,

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import type { Job, Store } from "../../src/engine/types.ts";
 import { createApp } from "../../src/http/mod.ts";
 import { serveHttp } from "../../src/runtime/http_server.ts";
+import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { jobWith, storeWith } from "./_failing_store.ts";
 
 const UUID = "01a22a92-1ae8-748b-b347-2026a263a87f";
@@ -95,10 +96,11 @@ describe("a client that goes away ends", () => {
   for (const [method, path, body, type = "application/json"] of WAITS) {
     test(`${method} ${path}`, async () => {
       const work = new EndlessWork();
+      const logger = new RecordingLogger();
       const client = new AbortController();
       const headers = headersOf(body, type);
       const init = { method, headers, body, signal: client.signal };
-      const answering = createApp(work.store()).fetch(
+      const answering = createApp(work.store(), { logger }).fetch(
         new Request(`http://127.0.0.1:7460${path}`, init),
       );
       await work.begun;
@@ -106,6 +108,7 @@ describe("a client that goes away ends", () => {
       await work.ended;
       const answer = await answering;
       assert.deepEqual([answer.status, (await answer.json()).code], [503, "aborted"]);
+      assert.deepEqual(logger.records, []);
     });
   }
 

@@ -23,6 +23,7 @@ import type {
   WriterPosition,
 } from "../engine/types.ts";
 import type { AvailabilityProvider } from "../engine/upload/upload_throttle.ts";
+import { isTransient } from "./_problem.ts";
 import { SidecarJobReader } from "./_remote_reader.ts";
 import type { RestoreParts } from "./_remote_restore.ts";
 import { RemoteRun, type RunParts, type RunStart } from "./_remote_run.ts";
@@ -87,7 +88,7 @@ export class SidecarJob extends SidecarJobReader implements RemoteJob {
   async resume(options: ResumeOptions = {}): Promise<ResumeResult> {
     this.#checkOpen();
     options.signal?.throwIfAborted();
-    if (options.at === "tail") await this.#run.drain(options.signal);
+    if (options.at === "tail") await this.#keepTail(options.signal);
     this.#run.end(runIsOver(this.id, this.#run.number));
     const resumed = this.#resuming.then(() => this.#resume(options));
     this.#resuming = resumed.catch(() => {
@@ -160,6 +161,18 @@ export class SidecarJob extends SidecarJobReader implements RemoteJob {
     else signal?.addEventListener("abort", giveUp, { once: true });
     return orAborted(this.#closing, signal)
       .finally(() => signal?.removeEventListener("abort", giveUp));
+  }
+
+  /** What was appended belongs to the tail, as far as it can still be sent. */
+  async #keepTail(signal: AbortSignal | undefined): Promise<void> {
+    const run = this.#run;
+    if (!run.isRunning) return;
+    try {
+      await run.drain(signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (run.isRunning && isTransient(error)) throw error;
+    }
   }
 
   async #close(): Promise<void> {

@@ -81,6 +81,11 @@ export class RemoteRun implements WriterContext {
     return this.#number;
   }
 
+  /** Whether it has not ended. */
+  get isRunning(): boolean {
+    return this.#ended === undefined;
+  }
+
   /** The writer of this name. @throws {TidemarkError} `invalid-name`; what the run ended with */
   writer(id: string): RunWriter {
     this.#checkUsable();
@@ -234,10 +239,11 @@ export class RemoteRun implements WriterContext {
     const flushed = [...cut].map(([id, upTo]) => this.#writers.get(id)!.flush(upTo));
     await orAborted(Promise.all(flushed), signal);
     await this.attached(signal);
-    signal?.throwIfAborted();
     const { calls, job } = this.#parts;
+    const states = wish.states && await calls.writeStates(job, wish.states, signal);
+    signal?.throwIfAborted();
     try {
-      const asked = { ...wish, run: this.#number, signal: this.#ending.signal };
+      const asked = { ...wish, states, run: this.#number, signal: this.#ending.signal };
       return await calls.checkpoint(job, asked);
     } catch (error) {
       this.#checkpointFailed(error);
@@ -277,8 +283,9 @@ export class RemoteRun implements WriterContext {
 function fixed(wish: CheckpointWish): CheckpointWish {
   const { metadata } = wish;
   if (metadata === undefined) return wish;
-  const text = JSON.stringify(metadata);
-  return { ...wish, metadata: text === undefined ? undefined : JSON.parse(text) };
+  const text: string | undefined = JSON.stringify(metadata);
+  if (text !== undefined) return { ...wish, metadata: JSON.parse(text) };
+  throw new TypeError(`Cannot make a checkpoint: its metadata is a ${typeof metadata}, no JSON`);
 }
 
 function checkpointIsLost(job: string, cause: unknown): TidemarkError {

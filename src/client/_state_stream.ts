@@ -8,7 +8,7 @@ import { unreachable } from "./_problem.ts";
 const TAR_END_BYTES = 1024;
 
 /** What comes piece by piece, as a request's body. */
-export function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -20,6 +20,27 @@ export function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint
       await iterator.return?.();
     },
   }, { highWaterMark: 0 });
+}
+
+/** Sends what comes piece by piece. @throws what the pieces threw, in place of what became of the request */
+export async function sendPieces<Answer>(
+  pieces: AsyncIterable<Uint8Array>,
+  send: (body: ReadableStream<Uint8Array>) => Promise<Answer>,
+): Promise<Answer> {
+  let broken: { readonly reason: unknown } | undefined;
+  async function* watched(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* pieces;
+    } catch (reason) {
+      broken = { reason };
+      throw reason;
+    }
+  }
+  try {
+    return await send(streamOf(watched()));
+  } catch (error) {
+    throw broken === undefined ? error : broken.reason;
+  }
 }
 
 /** Reads a state; ends only when all of it came, as its head said. */

@@ -33,7 +33,7 @@ import { readChangeStream, type RemotePieces } from "./_change_stream.ts";
 import type { JsonObject } from "./_json.ts";
 import { checkpointPath, jobPath, queryOf, writerPath } from "./_paths.ts";
 import { unreachable } from "./_problem.ts";
-import { readStateStream, streamOf } from "./_state_stream.ts";
+import { readStateStream, sendPieces } from "./_state_stream.ts";
 import { StoreCalls } from "./store_calls.ts";
 import type { CreateJobOptions, JobDescription } from "./types.ts";
 
@@ -139,17 +139,21 @@ export class SidecarCalls extends StoreCalls {
     content: StateContent,
     options: WaitOptions = {},
   ): Promise<StateMetadata> {
-    const isWhole = content instanceof Uint8Array;
-    return await this.caller.transport.json({
+    const call = {
       method: "POST",
       path: `${jobPath(job)}/states/${encodeURIComponent(name)}`,
       headers: { "content-type": BYTES },
-      body: isWhole ? content : streamOf(content),
-      // One whose answer is lost is never named, and given up by the sidecar.
-      repeat: isWhole ? "lost" : "never",
-      attemptMsMax: isWhole ? this.caller.limits.longAttemptMsMax : 0,
       signal: options.signal,
-    }) as unknown as StateMetadata;
+    } as const;
+    if (!(content instanceof Uint8Array)) {
+      const send = (body: ReadableStream<Uint8Array>) =>
+        this.caller.transport.json({ ...call, body, repeat: "never" });
+      return await sendPieces(content, send) as unknown as StateMetadata;
+    }
+    // One whose answer is lost is never named, and given up by the sidecar.
+    const attemptMsMax = this.caller.limits.longAttemptMsMax;
+    const whole = { ...call, body: content, repeat: "lost", attemptMsMax } as const;
+    return await this.caller.transport.json(whole) as unknown as StateMetadata;
   }
 
   /**
@@ -182,7 +186,9 @@ export class SidecarCalls extends StoreCalls {
    */
   async checkpoint(job: string, wish: CheckpointWish = {}): Promise<CheckpointMetadata> {
     const { signal, states: given, run, idempotencyKey, ...facts } = wish;
-    const states = given === undefined ? {} : { states: await this.#named(job, given, signal) };
+    const states = given === undefined
+      ? {}
+      : { states: await this.writeStates(job, given, signal) };
     const path = `${jobPath(job)}/checkpoints`;
     const call = this.caller.jsonCall("POST", path, { ...facts, ...states }, signal);
     return checkpointOf(
@@ -370,11 +376,11 @@ export class SidecarCalls extends StoreCalls {
     return readChangeStream(answer.body, `writer ${writer} of job ${job}`, signals);
   }
 
-  /** Names every state: one that is content is written for it. */
-  async #named(
+  /** Names every state of a checkpoint to be made: one that is content is written for it. */
+  async writeStates(
     job: string,
     states: NonNullable<CheckpointOptions["states"]>,
-    signal: AbortSignal | undefined,
+    signal?: AbortSignal,
   ): Promise<Record<string, StateSource>> {
     const named: Record<string, StateSource> = {};
     for (const [name, source] of Object.entries(states)) {

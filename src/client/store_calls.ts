@@ -16,7 +16,7 @@ import { listOf } from "./_answers.ts";
 import { Caller, type CallLimits } from "./_caller.ts";
 import { jobPath, queryOf } from "./_paths.ts";
 import { isTransient } from "./_problem.ts";
-import { readArchiveStream, streamOf } from "./_state_stream.ts";
+import { readArchiveStream, sendPieces } from "./_state_stream.ts";
 import type { Transport } from "./transport.ts";
 import type { RemoteExportOptions, SidecarStatus } from "./types.ts";
 
@@ -102,15 +102,17 @@ export class StoreCalls {
     archive: AsyncIterable<Uint8Array>,
     { signal }: WaitOptions = {},
   ): Promise<JobImport> {
-    return await this.caller.transport.json({
+    const call = {
       method: "PUT",
       path: `${jobPath(job)}/archive`,
       headers: { "content-type": "application/x-tar" },
-      body: streamOf(archive),
       lostOutcome: "unknown",
       repeat: "never",
       signal,
-    }) as unknown as JobImport;
+    } as const;
+    const send = (body: ReadableStream<Uint8Array>) =>
+      this.caller.transport.json({ ...call, body });
+    return await sendPieces(archive, send) as unknown as JobImport;
   }
 
   /** Brings back a job that can't be opened: says what is lost, and does it when that plan is accepted. */

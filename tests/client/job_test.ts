@@ -109,7 +109,11 @@ describe("a job's checkpoint", () => {
       await assert.rejects(job.checkpoint({ metadata: "x".repeat(70_000) }), {
         code: "invalid-request",
       });
-      await assert.rejects(job.checkpoint({ metadata: 1n }), TypeError);
+      for (const metadata of [1n, () => 1]) {
+        await assert.rejects(job.checkpoint({ metadata }), TypeError);
+      }
+      await assert.rejects(job.checkpoint({ states: { s: "text" as never } }), TypeError);
+      await assert.rejects(job.checkpoint({ states: { s: failing() } }), /^Error: no more rows$/);
       await assert.rejects(job.checkpoint({ states: { s: { written: uuidOf(9) } } }), {
         code: "state-not-found",
       });
@@ -213,6 +217,31 @@ describe("a job", () => {
       assert.equal(job.writer("w").append(0, bytesOf("B")), 1);
       await job.writer("w").persist();
       assert.deepEqual(await stored(store), ["a", "B"]);
+    }));
+
+  test("goes on at its tail with what could be sent, whatever ended its run", () =>
+    withClient(async ({ client, clock, net, store }) => {
+      const job = client.job("j");
+      await job.resume();
+      job.writer("w").append(0, bytesOf("a"));
+      await job.writer("w").persist();
+      net.fate = (sent) => isCheckpoint(sent) ? "lost-after" : "answered";
+      const made = job.checkpoint();
+      job.writer("w").append(0, bytesOf("held back"));
+      await assert.rejects(pass(clock, made), { outcome: "unknown" });
+      net.fate = only(isAppend, "wrong");
+      assert.equal((await job.resume({ at: "tail" })).writers[0].nextOffset, 1);
+      job.writer("w").append(0, bytesOf("b"));
+      const resumed = await job.resume({ at: "tail" });
+      assert.equal(resumed.writers[0].nextOffset, 2);
+      net.fate = (sent) => isAppend(sent) ? "lost-before" : "answered";
+      job.writer("w").append(0, bytesOf("c"));
+      await assert.rejects(pass(clock, job.resume({ at: "tail" })), {
+        code: "server-unreachable",
+      });
+      net.fate = () => "answered";
+      await job.resume({ at: "tail" });
+      assert.deepEqual(await stored(store), ["a", "b", "c"]);
     }));
 
   test("that could not be resumed is resumed again", () =>
@@ -356,6 +385,12 @@ async function drained(pieces: AsyncIterable<unknown>): Promise<void> {
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield bytesOf(text);
+}
+
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield bytesOf("row");
+  await Promise.resolve();
+  throw new Error("no more rows");
 }
 
 function uuidOf(n: number): string {

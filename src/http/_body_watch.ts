@@ -6,6 +6,8 @@ import { RequestError } from "./problem.ts";
 const LOOKS = 4;
 /** What a body must bring within the limit, or its end: less keeps memory and a connection for nothing. */
 const BYTES_PER_S_MIN = 1024;
+/** How many times that, where it is not seen how a body comes: it holds all of its memory meanwhile. */
+const UNSEEN_TIMES = 8;
 
 /** A body that somebody reads. */
 export class WatchedBody {
@@ -71,7 +73,7 @@ export class BodyWatch {
    */
   begin(stop: () => void, unseenBytes = 0): WatchedBody {
     const bytesMin = this.#bytesMin;
-    const looksMax = LOOKS * Math.max(1, Math.ceil(unseenBytes / bytesMin));
+    const looksMax = LOOKS * Math.max(1, Math.ceil(unseenBytes / (bytesMin * UNSEEN_TIMES)));
     const body = new WatchedBody(this.#bodies, stop, { bytesMin, looksMax });
     if (this.#idleMsMax > 0) this.#bodies.add(body);
     this.#arm();

@@ -24,6 +24,7 @@ async function serving(
   options: RunOptions = {},
 ): Promise<{ code: number; stderr: string; stdout: string }> {
   return await withStoreFolder(async (store) => {
+    let failure: unknown;
     const served: TestIo = new TestIo({
       ...options,
       io: {
@@ -31,12 +32,14 @@ async function serving(
           const ask: Serving["ask"] = (path, headers) =>
             handler(new Request(`http://127.0.0.1:7460${path}`, { headers }));
           const used = use({ options: listen, ask })
+            .catch((error) => void (failure = error))
             .finally(() => served.signal("SIGTERM"));
           return await Promise.resolve({ url: "http://127.0.0.1:7460", close: () => used });
         },
       },
     });
     const { code, stderr, stdout } = await served.run(["serve", "--store", store, ...args]);
+    if (failure !== undefined) throw failure;
     return { code, stderr, stdout };
   });
 }

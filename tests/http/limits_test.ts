@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { BodyWatch } from "../../src/http/_body_watch.ts";
 import type { HttpAppOptions } from "../../src/http/mod.ts";
 import { ManualClock } from "../doubles/manual_clock.ts";
 import { TidemarkError } from "../../src/engine/errors.ts";
@@ -135,6 +136,31 @@ describe("a body that stalls", () => {
       const answer = await asked;
       assert.deepEqual([answer.status, answer.json.size], [201, 60 * 1024]);
     }));
+
+  test("is not one that waits for what is done with it", async () => {
+    const clock = new ManualClock();
+    let stalled = 0;
+    const body = new BodyWatch(clock, 1000).begin(() => void (stalled += 1));
+    body.waits();
+    body.came(10);
+    await clock.advance(60_000);
+    assert.equal(stalled, 0);
+    body.waits();
+    await clock.advance(2000);
+    assert.equal(stalled, 1);
+    assert.equal(clock.pendingCount, 0);
+  });
+
+  test("has 8 KiB a second where it is not seen how it comes", async () => {
+    const clock = new ManualClock();
+    let stalled = 0;
+    const body = new BodyWatch(clock, 1000).begin(() => void (stalled += 1), 80 * 1024);
+    body.waits();
+    await clock.advance(10_000);
+    assert.equal(stalled, 0);
+    await clock.advance(1000);
+    assert.equal(stalled, 1);
+  });
 
   test("may take any time where that is asked for", () =>
     withClock(async (app, clock) => {

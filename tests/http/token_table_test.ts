@@ -105,6 +105,8 @@ describe("TokenTable", () => {
     ["no JSON", `{"tokens": [{"token": "${PLAIN}", }]}`, /no JSON/],
     ["cut off", `{"tokens": [{"token": "${PLAIN}`, /no JSON/],
     ["empty", "", /no JSON/],
+    ["a token and nothing else", PLAIN, /no JSON/],
+    ["a token where a value belongs", `{"tokens": ${HASHED}}`, /no JSON/],
     ["a list", `["${PLAIN}"]`, /tokens is missing; 0 is not known/],
     ["without tokens", '{"tokens":[]}', /at least one token/],
     ["of a number", textOf({ token: 12345678901234567890 }), /tokens\.0\.token wants a text/],

@@ -1,4 +1,5 @@
 /** Whole jobs as archives: out to a file or another store, and in from one. */
+import { firstBytesOf } from "../_first_bytes.ts";
 import { formatBytes, formatCount } from "../_format.ts";
 import type { Report } from "../_report.ts";
 import type { StopRequest } from "../_stop_request.ts";
@@ -9,6 +10,8 @@ import type { StoreTarget } from "../target/target.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 
+/** A source has so long to end. */
+const CLOSE_MS_MAX = 1000;
 const MAGIC = "ustar";
 const MAGIC_AT = 257;
 
@@ -38,8 +41,14 @@ export async function exportArchive(
   await using from = await openStoreTarget(context, "read");
   const pieces = archiveOf(from, { job, at, output }, report);
   if (to !== undefined) {
-    await using other = await openOther(context, to);
-    return await importInto(other, pieces, { job: to.job, report, stop });
+    // Nothing is made for a job that can't be read.
+    const peeked = await firstBytesOf(pieces);
+    try {
+      await using other = await openOther(context, to);
+      return await importInto(other, peeked.bytes, { job: to.job, report, stop });
+    } finally {
+      await Promise.race([peeked.close(), context.io.sleep(CLOSE_MS_MAX)]);
+    }
   }
   const written = await writeOut(context, pieces, { output, stop });
   if (written.code !== undefined) return written.code;

@@ -11,7 +11,7 @@ import type {
   Store,
 } from "../../engine/types.ts";
 import { loggerOf } from "../_log.ts";
-import { openNamedStore } from "./store.ts";
+import { openNamedStore, tellIfNew } from "./store.ts";
 import type {
   AppendPlace,
   BenchTarget,
@@ -61,7 +61,9 @@ export async function openOtherStore(
   folder: string,
 ): Promise<StoreTarget> {
   const options = { ...settings.ofStore(), logger: loggerOf(report), create: true };
-  return storeTargetOf(await openStore(io.absolutePath(folder), options));
+  const store = await openStore(io.absolutePath(folder), options);
+  tellIfNew(store, report);
+  return storeTargetOf(store);
 }
 
 function storeTargetOf(store: Store): StoreTarget {

@@ -36,7 +36,7 @@ export async function openRemoteTarget(
 
 /** The store of a sidecar. */
 export function openRemoteStore({ io, settings }: CommandContext, url: string): ReadStore {
-  return storeOf(clientOf(io, url, settings));
+  return storeOf(clientOf(io, url, settings), url);
 }
 
 /** A sidecar's store, to work on whole jobs of it. */
@@ -46,13 +46,18 @@ export function openRemoteStoreTarget(
 ): StoreTarget {
   const client = clientOf(io, url, settings);
   return {
-    location: client.url,
+    location: placeOf(client, url),
     salvage: (job, { accept, dryRun }) => client.salvage(job, { accept, dryRun }),
     deleteJob: (job, { signal }) => client.deleteJob(job, { signal }),
     exportJob: (job, { at, signal }) => client.exportJob(job, { at, signal }),
     importJob: (job, archive, { signal }) => client.importJob(job, archive, { signal }),
     [Symbol.asyncDispose]: letNothingGo,
   };
+}
+
+/** Where a sidecar is, for people: behind a socket its own address says nothing. */
+function placeOf(client: SidecarCalls, url: string): string {
+  return client.url.startsWith("http://localhost") ? url : client.url;
 }
 
 function clientOf(io: CliIo, url: string, settings: Settings): SidecarCalls {
@@ -119,9 +124,9 @@ async function appendOver(
   }
 }
 
-function storeOf(client: SidecarCalls): ReadStore {
+function storeOf(client: SidecarCalls, url: string): ReadStore {
   return {
-    location: client.url,
+    location: placeOf(client, url),
     jobs: () => client.jobs(),
     async summary() {
       const { store: id, jobs: _count, ...facts } = await client.store();
@@ -160,7 +165,7 @@ export async function openRemoteBench(
   const { bytesFree } = await client.store();
   await client.createJob(job);
   return {
-    place: client.url,
+    place: placeOf(client, url),
     target: targetOf(context.io, client, job),
     reader: readerOf(client, job),
     bytesFree,

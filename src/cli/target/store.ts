@@ -5,6 +5,7 @@
 import type { Store } from "../../engine/types.ts";
 import type { OpenStoreOptions } from "../../runtime/open_store.ts";
 import { loggerOf } from "../_log.ts";
+import type { Report } from "../_report.ts";
 import type { CommandContext, CommandOption } from "../command.ts";
 
 /** The option that takes jobs over. */
@@ -23,9 +24,11 @@ export async function openNamedStore(
   const create = given.create && !settings.get("existing");
   const options = { ...settings.ofStore(), logger: loggerOf(report), ...given, create };
   const store = await context.openStore(settings.get("store"), options);
-  if (store.isNew) {
-    const { location, id } = store;
-    report.message(`New store ${location} (${id})`, { created: location, id });
-  }
+  tellIfNew(store, report);
   return store;
+}
+
+/** Says where a store is that an open has made. */
+export function tellIfNew({ isNew, location, id }: Store, report: Report): void {
+  if (isNew) report.message(`New store ${location} (${id})`, { created: location, id });
 }

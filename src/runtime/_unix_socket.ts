@@ -4,6 +4,9 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { TidemarkError } from "../engine/errors.ts";
 
+/** Inodes of the sockets that this process made: whoever took the path since keeps it. */
+const OWN = new Map<string, number>();
+
 /** Longest path that the system takes for a socket, in bytes. */
 const PATH_BYTES_MAX = 107;
 
@@ -30,6 +33,7 @@ export async function claimSocket(
     await bind(temporary);
     chmodSync(temporary, 0o600);
     renameSync(temporary, path);
+    OWN.set(path, lstatSync(path).ino);
   } catch (error) {
     rmSync(temporary, { force: true });
     const folder = dirname(path);
@@ -39,14 +43,10 @@ export async function claimSocket(
   }
 }
 
-/** Removes a socket, unless another one has taken its place. */
-export function leaveSocket(path: string, inode: number | undefined): void {
-  if (inode !== undefined && inodeOf(path) === inode) rmSync(path, { force: true });
-}
-
-/** Tells a socket from others that had its path; undefined where there is none. */
-export function inodeOf(path: string): number | undefined {
-  return statOf(path)?.ino;
+/** Removes a socket that this process made, unless another one has taken its place. */
+export function leaveSocket(path: string): void {
+  if (statOf(path)?.ino === OWN.get(path)) rmSync(path, { force: true });
+  OWN.delete(path);
 }
 
 async function refuseTaken(path: string): Promise<void> {

@@ -12,7 +12,7 @@ import { listenOnDeno } from "./_deno_server.ts";
 import type { FetchHandler, Listener, ListenOptions, ListenPlace } from "./_listener.ts";
 import { listenOnNode } from "./_node_server.ts";
 import { readTlsFiles, type TlsFiles } from "./_tls_files.ts";
-import { inodeOf, leaveSocket } from "./_unix_socket.ts";
+import { leaveSocket } from "./_unix_socket.ts";
 
 export type { FetchHandler } from "./_listener.ts";
 export type { TlsFiles } from "./_tls_files.ts";
@@ -71,9 +71,8 @@ export async function serveHttp(
   const listener = await listen({ handler, place, tls, limits, logger }).catch((cause) => {
     throw listenFailed(place, cause);
   });
-  const inode = path === undefined ? undefined : inodeOf(path);
   const leave = (): void => {
-    if (path !== undefined) leaveSocket(path, inode);
+    if (path !== undefined) leaveSocket(path);
   };
   return {
     ...listener.address,

@@ -151,7 +151,7 @@ export class SidecarJob extends SidecarJobReader implements RemoteJob {
   }
 
   async setRetention(policy: RetentionPolicy, options: WaitOptions = {}): Promise<void> {
-    await this.#parts.calls.createJob(this.id, { retention: policy, ...options });
+    await this.#parts.calls.setRetention(this.id, policy, options);
   }
 
   override close({ signal }: WaitOptions = {}): Promise<void> {

@@ -158,6 +158,17 @@ export class RemoteRun implements WriterContext {
     return await this.#parts.calls.persist(this.#parts.job, id, from, options);
   }
 
+  /** Ends the active change set of a writer; answers the number of the next. */
+  async roll(id: string, options: WaitOptions): Promise<number> {
+    return await this.#parts.calls.rollWriter(this.#parts.job, id, options);
+  }
+
+  /** Gives up what lies below a change set. */
+  async truncate(id: string, to: number, options: WaitOptions): Promise<void> {
+    this.#checkUsable();
+    await this.#parts.calls.truncateWriter(this.#parts.job, id, to, options);
+  }
+
   /**
    * Sends everything that was appended, waits until it is durable, and for the checkpoints that were asked for.
    *

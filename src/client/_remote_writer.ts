@@ -102,6 +102,15 @@ export class RunWriter implements RemoteWriter {
     return await this.#run.segments(this.id, from, options);
   }
 
+  async nextSequenceNumber(options: WaitOptions = {}): Promise<number> {
+    await this.persist(options);
+    return await this.#run.roll(this.id, options);
+  }
+
+  async truncate(to: number, options: WaitOptions = {}): Promise<void> {
+    await this.#run.truncate(this.id, to, options);
+  }
+
   /** Sends what was appended, up to so many changes, and waits until it is durable. */
   flush(upTo: number): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(this.#tell(this.#ended));

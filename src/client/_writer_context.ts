@@ -35,6 +35,10 @@ export interface WriterContext {
   ): Promise<AppendResult>;
   /** Tells where the durable change sets of a writer lie. */
   segments(writer: string, from: number | undefined, options: WaitOptions): Promise<PersistResult>;
+  /** Ends the active change set of a writer; answers the number of the next. */
+  roll(writer: string, options: WaitOptions): Promise<number>;
+  /** Gives up what lies below a change set. */
+  truncate(writer: string, to: number, options: WaitOptions): Promise<void>;
   /** Something could not be sent for now. */
   stalled(error: unknown): void;
   /** Something will never be taken; answers what its writer ends with. */

@@ -20,15 +20,14 @@ import { SidecarJobReader } from "./_remote_reader.ts";
 import { partsOf } from "./calls_to.ts";
 import { type ClientOptions, resolveClientSettings } from "./client_settings.ts";
 import { SidecarCalls } from "./sidecar_calls.ts";
+import type { RemoteExportOptions, SidecarStatus } from "./store_types.ts";
 import { Transport, type TransportParts } from "./transport.ts";
 import type {
   CreateJobOptions,
   JobDescription,
-  RemoteExportOptions,
   RemoteJob,
   RemoteJobOptions,
   RemoteJobReader,
-  SidecarStatus,
 } from "./types.ts";
 
 /**

@@ -22,14 +22,13 @@
  */
 export { TidemarkClient } from "./client.ts";
 export type { ClientOptions } from "./client_settings.ts";
+export type { RemoteExportOptions, SidecarStatus } from "./store_types.ts";
 export type {
   CreateJobOptions,
   JobDescription,
   RemoteCheckpointOptions,
-  RemoteExportOptions,
   RemoteJob,
   RemoteJobOptions,
   RemoteJobReader,
   RemoteWriter,
-  SidecarStatus,
 } from "./types.ts";

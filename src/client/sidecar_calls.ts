@@ -20,6 +20,7 @@ import type {
   PersistResult,
   ResumeOptions,
   ResumeResult,
+  RetentionPolicy,
   StateContent,
   StateMetadata,
   StateSource,
@@ -233,6 +234,15 @@ export class SidecarCalls extends StoreCalls {
     options: WaitOptions = {},
   ): Promise<CheckpointDetails> {
     return checkpointOf(await this.caller.get(checkpointPath(job, at), options));
+  }
+
+  /** Changes how many checkpoints stay. */
+  async setRetention(
+    job: string,
+    policy: RetentionPolicy,
+    options: WaitOptions = {},
+  ): Promise<void> {
+    await this.caller.put(`${jobPath(job)}/retention`, { ...policy }, options.signal);
   }
 
   /** Keeps a checkpoint whatever retention says. */

@@ -18,7 +18,7 @@ import { jobPath, queryOf } from "./_paths.ts";
 import { isTransient } from "./_problem.ts";
 import { readArchiveStream, sendPieces } from "./_state_stream.ts";
 import type { Transport } from "./transport.ts";
-import type { RemoteExportOptions, SidecarStatus } from "./types.ts";
+import type { RemoteExportOptions, SidecarStatus } from "./store_types.ts";
 
 const NO_LIMITS: CallLimits = { attemptMsMax: 0, longAttemptMsMax: 0 };
 

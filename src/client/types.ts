@@ -6,7 +6,6 @@
 import type {
   AppendAtOptions,
   AppendResult,
-  At,
   Change,
   CheckpointAttempt,
   CheckpointMetadata,
@@ -23,7 +22,6 @@ import type {
   RetentionPolicy,
   StateContent,
   StateMetadata,
-  StoreStatus,
   WaitOptions,
   WriterPosition,
 } from "../engine/types.ts";
@@ -65,60 +63,6 @@ export interface JobDescription {
   readonly retention: RetentionPolicy;
   /** What opening the job found and did. */
   readonly recovery: RecoveryReport;
-}
-
-/**
- * How a sidecar and its store are.
- *
- * @example
- * ```ts
- * import { openStore } from "@tidemark/tidemark";
- * import { type SidecarStatus, TidemarkClient } from "@tidemark/tidemark/client";
- * import { createApp } from "@tidemark/tidemark/http";
- *
- * await using store = await openStore("memory:"); // a sidecar within this process
- * await using client = new TidemarkClient("http://sidecar", { fetch: createApp(store).fetch });
- * const status: SidecarStatus = await client.status();
- * console.assert(status.store === store.id && status.problem === undefined);
- * ```
- */
-export interface SidecarStatus extends Omit<StoreStatus, "jobs"> {
-  /** The store's uuid. */
-  readonly store: string;
-  /** Where the store is, for people. */
-  readonly location: string;
-  /** Version of Tidemark. */
-  readonly version: string;
-  /** Version of the format that it stores in. */
-  readonly formatVersion: number;
-  /** How long the sidecar has been up, in milliseconds. */
-  readonly uptimeMs: number;
-  /** How many jobs there are. */
-  readonly jobs: number;
-  /** Jobs that are open in it. */
-  readonly openJobs: StoreStatus["jobs"];
-}
-
-/**
- * Options of {@link TidemarkClient.exportJob}.
- *
- * @example
- * ```ts
- * import { openStore } from "@tidemark/tidemark";
- * import { type RemoteExportOptions, TidemarkClient } from "@tidemark/tidemark/client";
- * import { createApp } from "@tidemark/tidemark/http";
- *
- * await using store = await openStore("memory:"); // a sidecar within this process
- * await using client = new TidemarkClient("http://sidecar", { fetch: createApp(store).fetch });
- * const { uuid } = await client.job("orders").checkpoint();
- * const options: RemoteExportOptions = { at: uuid };
- * await client.importJob("copy", client.exportJob("orders", options));
- * console.assert((await client.jobs()).join() === "copy,orders");
- * ```
- */
-export interface RemoteExportOptions extends WaitOptions {
-  /** `tail`: all of it, with its checkpoints; `latest` or a uuid: that checkpoint alone. @default "tail" */
-  at?: At;
 }
 
 /**
@@ -317,6 +261,23 @@ export interface RemoteWriter {
    * @throws {TidemarkError} As {@link RemoteWriter.persist}; `writer-not-found` while nothing was appended.
    */
   segments(from?: number, options?: WaitOptions): Promise<PersistResult>;
+  /**
+   * Persists, and ends the change set that is active, so that what was appended before can be given up.
+   *
+   * @param options What ends the wait. @default {}
+   * @returns Sequence number of the change set that is active now.
+   * @throws {TidemarkError} As {@link RemoteWriter.persist}; `writer-not-found` while nothing was appended.
+   */
+  nextSequenceNumber(options?: WaitOptions): Promise<number>;
+  /**
+   * Gives up what lies below a change set, with the next published checkpoint: the pipeline holds it elsewhere, such as
+   * in a state of that checkpoint.
+   *
+   * @param to A number that {@link RemoteWriter.nextSequenceNumber} or a checkpoint of this run gave.
+   * @param options What ends the wait. @default {}
+   * @throws {TidemarkError} `invalid-request`: it is no such number; `writer-not-found`, `fenced`, `closed`
+   */
+  truncate(to: number, options?: WaitOptions): Promise<void>;
 }
 
 /**

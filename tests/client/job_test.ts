@@ -278,6 +278,23 @@ describe("a job", () => {
       assert.equal((await client.salvage("other").catch((error) => error)).code, "job-not-found");
     }));
 
+  test("gives up what a state holds", () =>
+    withClient(async ({ client, store }) => {
+      const job = client.job("j");
+      await job.resume();
+      const writer = job.writer("w");
+      writer.append(0, bytesOf("a"));
+      const to = await writer.nextSequenceNumber();
+      await writer.truncate(to);
+      writer.append(0, bytesOf("b"));
+      const { uuid } = await job.checkpoint({ states: { totals: bytesOf("a") } });
+      assert.deepEqual(await stored(store, "w", uuid), ["b"]);
+      await assert.rejects(writer.truncate(99), { code: "invalid-request" });
+      await assert.rejects(client.job("none", { create: false }).setRetention({ minCount: 1 }), {
+        code: "job-not-found",
+      });
+    }));
+
   test("goes from one sidecar to another as an archive, and is deleted", () =>
     withClient(async ({ client, store }) => {
       const job = client.job("j");

@@ -134,5 +134,6 @@ function runChild(task: TailTask, folder: string): TailFigures {
 
 function flagsOfRuntime(): string[] {
   if (process.versions.deno !== undefined) return ["run", "-A", "--quiet"];
-  return process.versions.bun !== undefined ? [] : ["--import", "tsx"];
+  // On Node as this process was begun, so that the same loader reads the sources.
+  return process.versions.bun !== undefined ? [] : process.execArgv;
 }

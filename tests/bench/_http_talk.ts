@@ -10,13 +10,14 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export function thisRuntime(): string[] {
   if (process.versions.deno !== undefined) return [process.execPath, "run", "-A", "--quiet"];
   if (process.versions.bun !== undefined) return [process.execPath];
-  return [process.execPath, "--import", "tsx"];
+  return node();
 }
 
-/** How to begin one on Node, from any runtime. */
+/** How to begin one on Node, from any runtime; on Node as this process was begun. */
 export function node(): string[] {
   const { deno, bun } = process.versions;
-  return [deno ?? bun ? "node" : process.execPath, "--import", "tsx"];
+  if (deno !== undefined || bun !== undefined) return ["node", "--import", "tsx"];
+  return [process.execPath, ...process.execArgv];
 }
 
 /** A process that answers. */

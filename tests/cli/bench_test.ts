@@ -162,6 +162,8 @@ describe("what bench measures", () => {
     assert.doesNotMatch(usual, /[Ss]yncs are|Some syncs/);
     assert.match(notesOf(0.01, 0.02), /quicker than a medium can be/);
     assert.match(notesOf(21, 30), /Syncs are slow/);
+    assert.match(notesOf(0.2, 1), /--persist-delay-ms 0 is quicker where one client waits/);
+    assert.doesNotMatch(notesOf(0.3, 1), /--persist-delay-ms 0/);
     assert.match(notesOf(1, 21), /Some syncs take far longer than most/);
   });
 });

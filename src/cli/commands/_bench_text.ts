@@ -22,6 +22,8 @@ export interface BenchFigures {
 /** Quicker than any medium that keeps what it has without power. */
 const SYNC_MS_TOO_QUICK = 0.02;
 const SYNC_MS_SLOW = 20;
+/** An append of one client is a sync and little else, unless it waits for others. */
+const DELAYED = 4;
 /** Where most syncs are so much quicker than some, something else keeps the disk busy. */
 const SYNC_SPREAD = 20;
 
@@ -56,6 +58,12 @@ function notesOf({ sync, one, many, bulk, restore }: BenchFigures): string[] {
   return [
     `A pipeline that waits for each append makes ${Math.round(one.appendsPerSecond)} a second; ` +
     `${many.clients} at once share syncs, and make ${gain.toFixed(1)} times as many.`,
+    ...(sync !== undefined && one.p50Ms > DELAYED * sync.p50Ms
+      ? [
+        "Most of the time of one client is no sync, but the wait for others to share it: " +
+        "--persist-delay-ms 0 is quicker where one client waits for each answer.",
+      ]
+      : []),
     `In bulk, ${formatBytes(Math.round(bulk.bytesPerSecond))} a second become durable: ` +
     "put many changes into an append where there are many.",
     ...(restore.bytesPerSecond > 0 && restore.bytes > MIB

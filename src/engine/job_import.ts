@@ -198,9 +198,10 @@ class Import {
   }
 
   async #takeManifest(told: CatalogEntry, found: Uint8Array): Promise<CatalogEntry> {
-    const { backend, reserve } = this.#options.place;
+    const { backend, reserve, room } = this.#options.place;
     const { bytes, entry } = this.#source.plan.takeManifest(told, found);
     const tag = formatCount(this.#owner.epoch);
+    await room?.require(entry.manifest.key, bytes.length);
     await withReserve(reserve, () => backend.put(entry.manifest.key, bytes, { tag }));
     this.#progress(tarBytesOf(found.length));
     return entry;

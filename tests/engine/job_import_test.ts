@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
+import { referenceTo } from "../../src/engine/checkpoint/catalog_entry.ts";
 import { ARCHIVE_NAME, decodeArchive, encodeArchive } from "../../src/engine/format/archive.ts";
+import type { CatalogEntry } from "../../src/engine/format/generation.ts";
+import {
+  decodeManifest,
+  encodeManifest,
+  type ManifestBody,
+} from "../../src/engine/format/manifest.ts";
 import {
   type ArchiveFile,
   archiveOf,
@@ -163,6 +170,15 @@ describe("importJob", () => {
     assert.deepEqual(await store.jobs(), []);
     await rejectsWith(store.reader("bad"), "job-not-found");
     await store.importJob("bad", inPieces(archive));
+  });
+
+  test("what it says of itself counts for the limit of a store as well", async () => {
+    const { store: from, job } = await openJobOn();
+    await job.checkpoint({ metadata: "x".repeat(30_000) });
+    const archive = await gather(from.exportJob(JOB));
+    const { store } = await openEngine(newMemory(), { reserveBytes: 0, storeBytesMax: 20_000 });
+    await rejectsWith(store.importJob("copy", inPieces(archive)), "storage-full");
+    assert.deepEqual(await store.jobs(), []);
   });
 
   test("closing the store ends one that is sent nothing any more", async () => {
@@ -333,10 +349,27 @@ function badArchives(
     ["no such head", saying({ head: "0197a0e0-0000-7000-8000-000000000001" }), /does not list/],
     ["epochs too high", saying({ epoch: Number.MAX_SAFE_INTEGER }), /too high/],
     ["epochs too low", saying({ epoch: 1 }), /later epoch/],
+    ["a line without an end", saying({ checkpoints: inCircle(body.checkpoints) }), /own ancestor/],
+    [
+      "an entry that no catalog takes",
+      saying({ checkpoints: [{ ...entry, pin: "x".repeat(2000) }, ...body.checkpoints.slice(1)] }),
+      /its entry takes/,
+    ],
+    [
+      "a time that is none",
+      saying({
+        checkpoints: body.checkpoints.map((one) => ({ ...one, quarantinedAtMs: 9e15 })),
+      }),
+      /time of checkpoint/,
+    ],
     ["a checkpoint twice", saying({ checkpoints: [...body.checkpoints, entry] }), /twice/],
     [
       "another size",
-      saying({ objects: body.objects.map((one) => ({ ...one, size: one.size + 1 })) }),
+      saying({
+        objects: body.objects.map((one) => (
+          one.name.startsWith("changelog/") ? { ...one, size: one.size + 1 } : one
+        )),
+      }),
       /comes where/,
     ],
     [
@@ -363,6 +396,23 @@ function badArchives(
       /is damaged/,
     ],
     [
+      "a writer that is at the end of all counts",
+      made(withManifest(files, (manifest) => ({ ...manifest, writers: atTheEnd(manifest) }))),
+      /too high/,
+    ],
+    [
+      "a writer twice",
+      made(withManifest(files, ({ writers, ...manifest }) => (
+        { ...manifest, writers: [...writers, ...writers] }
+      ))),
+      /twice/,
+    ],
+    [
+      "a manifest of another length than it is listed with",
+      made(withObject(files, { size: 2 ** 40 })),
+      /two sizes/,
+    ],
+    [
       "more than anything needs",
       made([
         {
@@ -379,4 +429,45 @@ function badArchives(
     ],
     ["a flipped index", inPieces(flip(700)(archive)), /archive\.json/],
   ];
+}
+
+/** Two checkpoints that each go on from the other. */
+function inCircle([one, other, ...rest]: readonly CatalogEntry[]): CatalogEntry[] {
+  return [{ ...one, parent: other.uuid }, { ...other, parent: one.uuid }, ...rest];
+}
+
+function atTheEnd({ writers }: ManifestBody): ManifestBody["writers"] {
+  const end = Number.MAX_SAFE_INTEGER;
+  const [base, position] = [
+    { baseSequenceNumber: end, baseOffset: end },
+    { sequenceNumber: end, nextOffset: end },
+  ];
+  return writers.map((writer) => ({ ...writer, ...base, ...position }));
+}
+
+/** An archive that says something else of its first object, a manifest. */
+function withObject(
+  [index, ...rest]: readonly ArchiveFile[],
+  change: { readonly size: number },
+): ArchiveFile[] {
+  const { objects: [first, ...objects], ...body } = decodeArchive(index.bytes);
+  const bytes = encodeArchive({ ...body, objects: [{ ...first, ...change }, ...objects] });
+  return [{ name: ARCHIVE_NAME, bytes }, ...rest];
+}
+
+/** An archive whose first manifest says something else, as if it had been made so. */
+function withManifest(
+  [index, first, ...rest]: readonly ArchiveFile[],
+  change: (manifest: ManifestBody) => ManifestBody,
+): ArchiveFile[] {
+  const body = decodeArchive(index.bytes);
+  const [entry, ...checkpoints] = body.checkpoints;
+  const { key } = entry.manifest;
+  const bytes = encodeManifest(change(decodeManifest(key, first.bytes, body)));
+  const told = encodeArchive({
+    ...body,
+    checkpoints: [{ ...entry, manifest: referenceTo(key, bytes) }, ...checkpoints],
+  });
+  const files = [{ name: ARCHIVE_NAME, bytes: told }, { name: first.name, bytes }, ...rest];
+  return withObject(files, { size: bytes.length });
 }

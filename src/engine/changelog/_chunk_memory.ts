@@ -86,8 +86,8 @@ function keep(array: Uint8Array): void {
   idleBytes += length;
   for (const [size, others] of idle) {
     if (idleBytes <= IDLE_BYTES_MAX) break;
-    idleBytes -= size;
-    others.pop();
+    // All of a size may have been taken again.
+    if (others.pop() !== undefined) idleBytes -= size;
     if (others.length === 0) idle.delete(size);
   }
 }

@@ -9,8 +9,13 @@
 import { TidemarkError } from "../errors.ts";
 import type { AdoptedBody } from "../format/adopted.ts";
 import type { ArchiveBody } from "../format/archive.ts";
-import type { CatalogEntry } from "../format/generation.ts";
-import { decodeManifest, encodeManifest, type ManifestBody } from "../format/manifest.ts";
+import { type CatalogEntry, checkEntrySize } from "../format/generation.ts";
+import {
+  decodeManifest,
+  encodeManifest,
+  type ManifestBody,
+  type ManifestWriter,
+} from "../format/manifest.ts";
 import { invalidArchive } from "../format/tar.ts";
 import { COUNT_MAX, FACT_BYTES_MAX } from "../limits.ts";
 import { type ChangeFileName, checkName, JobKeys } from "../paths.ts";
@@ -20,6 +25,8 @@ import { checkRetention } from "./retention.ts";
 
 /** Epochs and runs go on from those of the archive: so many are left for the job. */
 const COUNTS_LEFT_MIN = 2 ** 40;
+/** The last millisecond that a `Date` can say. */
+const TIME_MS_MAX = 8.64e15;
 
 /** An object that follows in the archive. */
 export interface PlannedObject {
@@ -66,6 +73,10 @@ export class ArchivePlan {
         );
       }
       if (this.#unnamed.has(name)) throw invalidArchive(`it says twice that ${name} is in it`);
+      // It is read into memory.
+      if (entry !== undefined && size !== entry.manifest.size) {
+        throw invalidArchive(`it says two sizes of ${name}: ${size} and ${entry.manifest.size}`);
+      }
       this.#unnamed.set(name, size);
       return { name, key, size, entry };
     });
@@ -96,17 +107,14 @@ export class ArchivePlan {
       throw invalidArchive(`it goes on from checkpoint ${head}, which it does not list`);
     }
     for (const { uuid, parent } of checkpoints) {
-      if (parent === null || (parent !== uuid && uuids.has(parent))) continue;
+      if (parent === null || uuids.has(parent)) continue;
       throw invalidArchive(`checkpoint ${uuid} goes on from ${parent}, which it does not list`);
     }
+    checkLines(checkpoints);
     ofArchive(() => checkRetention(retention));
-    for (const count of [epoch, run]) {
-      if (count > COUNT_MAX - COUNTS_LEFT_MIN) {
-        throw invalidArchive(`its count ${count} is too high`);
-      }
-    }
+    for (const count of [epoch, run]) checkCount(count);
     this.#epochMax = epoch;
-    for (const { writer } of tail?.writers ?? []) ofArchive(() => checkWriter(writer));
+    checkWriters(tail?.writers ?? []);
   }
 
   #checkEntry({ uuid, manifest, epoch, run }: CatalogEntry): void {
@@ -133,12 +141,19 @@ export class ArchivePlan {
     const isOfEntry = manifest.uuid === entry.uuid && manifest.epoch === entry.epoch &&
       manifest.run === entry.run && manifest.fingerprint === entry.fingerprint;
     if (!isOfEntry) throw invalidArchive(`the manifest of checkpoint ${entry.uuid} is of another`);
-    for (const { writer } of manifest.writers) ofArchive(() => checkWriter(writer));
+    checkWriters(manifest.writers);
+    checkOnce("file", manifest.files.map(({ key }) => key));
+    checkOnce("state", manifest.states.map(({ name }) => name));
     const moved = this.#move(manifest);
     const encoded = encodeManifest(moved);
     const { parent, pin, quarantinedAtMs } = entry;
-    const made = entryOfManifest(moved, encoded);
-    return { bytes: encoded, entry: { ...made, parent, pin, quarantinedAtMs } };
+    const made = { ...entryOfManifest(moved, encoded), parent, pin, quarantinedAtMs };
+    if (Math.max(made.createdAtMs, quarantinedAtMs ?? 0) > TIME_MS_MAX) {
+      throw invalidArchive(`the time of checkpoint ${entry.uuid} is none`);
+    }
+    // As it was listed: the name that the job has now may be longer.
+    ofArchive(() => checkEntrySize({ ...made, size: entry.size, manifest: entry.manifest }));
+    return { bytes: encoded, entry: made };
   }
 
   #move(manifest: ManifestBody): ManifestBody {
@@ -149,7 +164,7 @@ export class ArchivePlan {
     });
     const states = manifest.states.map((state) => {
       const { key, epoch, uuid, length, name } = state;
-      ofArchive(() => checkWriter(name));
+      ofArchive(() => checkName("state", name));
       if (key !== this.#from.state(epoch, uuid)) throw this.#elsewhere(key);
       this.#seeEpoch(epoch, key);
       this.#name(this.#nameOf(key), length);
@@ -233,7 +248,40 @@ function ofArchive<Result>(action: () => Result): Result {
   }
 }
 
-/** Names of writers and states become parts of what people type. */
-function checkWriter(name: string): void {
-  checkName("writer", name);
+/** A writer goes on from where it stands, under a name that becomes part of what people type. */
+function checkWriters(
+  writers: readonly Pick<ManifestWriter, "writer" | "sequenceNumber" | "nextOffset">[],
+): void {
+  for (const { writer, sequenceNumber, nextOffset } of writers) {
+    ofArchive(() => checkName("writer", writer));
+    for (const count of [sequenceNumber, nextOffset]) checkCount(count);
+  }
+  checkOnce("writer", writers.map(({ writer }) => writer));
+}
+
+function checkCount(count: number): void {
+  if (count > COUNT_MAX - COUNTS_LEFT_MIN) throw invalidArchive(`its count ${count} is too high`);
+}
+
+function checkOnce(what: string, names: readonly string[]): void {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw invalidArchive(`a checkpoint or its tail has ${what} ${name} twice`);
+    seen.add(name);
+  }
+}
+
+/** Whoever follows the parents of a checkpoint must come to an end. */
+function checkLines(checkpoints: readonly CatalogEntry[]): void {
+  const parents = new Map(checkpoints.map(({ uuid, parent }) => [uuid, parent]));
+  const ending = new Set<string>();
+  for (const { uuid } of checkpoints) {
+    const line = new Set<string>();
+    for (let at: string | null = uuid; at !== null && !ending.has(at);) {
+      if (line.has(at)) throw invalidArchive(`checkpoint ${at} is its own ancestor`);
+      line.add(at);
+      at = parents.get(at) ?? null;
+    }
+    for (const one of line) ending.add(one);
+  }
 }

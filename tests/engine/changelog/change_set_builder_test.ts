@@ -224,4 +224,20 @@ describe("Memory of large chunks", () => {
     const kept = again.filter(({ buffer }) => buffers.has(buffer));
     assert.ok(kept.length > 0 && kept.length * 2_000_000 <= 32 * 1024 * 1024, `${kept.length}`);
   });
+
+  test("stays bounded when all of a size was taken again before others come back", () => {
+    const fill = Array.from({ length: 10 }, () => takeWhole(4_000_000));
+    for (let round = 0; round < 20; round++) {
+      // The oldest size stands first, and nothing is left of it.
+      giveBack(received(takeWhole(3_000_000)).chunks);
+      takeWhole(3_000_000);
+      for (const bytes of fill.splice(0)) giveBack(received(bytes).chunks);
+      for (let i = 0; i < 10; i++) fill.push(takeWhole(4_000_000));
+    }
+    const buffers = new Set(fill.map(({ buffer }) => buffer));
+    for (const bytes of fill) giveBack(received(bytes).chunks);
+    const again = Array.from({ length: 10 }, () => takeWhole(4_000_000));
+    const kept = again.filter(({ buffer }) => buffers.has(buffer));
+    assert.ok(kept.length > 0 && kept.length * 4_000_000 <= 32 * 1024 * 1024, `${kept.length}`);
+  });
 });

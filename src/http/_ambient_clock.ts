@@ -6,7 +6,9 @@ export const AMBIENT_CLOCK: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   schedule(delayMs, action) {
-    const timer = setTimeout(action, delayMs);
-    return { cancel: () => clearTimeout(timer) };
+    const timer: unknown = setTimeout(action, delayMs);
+    // Nobody waits for it: the process may end before. On Deno it is a number.
+    (timer as { unref?: () => void }).unref?.();
+    return { cancel: () => clearTimeout(timer as number) };
   },
 };

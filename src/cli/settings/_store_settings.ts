@@ -19,7 +19,12 @@ export const STORE_SETTINGS: StoreRows & {
   reserveBytes: row("reserveBytes", "room that is given up when the disk is full; 0: none"),
   inFlightBytesMax: row("inFlightBytesMax", "bytes of a job that may wait in memory"),
   changeBytesMax: row("changeBytesMax", "largest change that is taken"),
-  persistDelayMs: row("persistDelayMs", "milliseconds that appends wait to share an upload"),
+  // Whoever appends over HTTP waits for the answer: what comes during a sync shares the next one anyway.
+  persistDelayMs: setting(
+    storeReader("persistDelayMs"),
+    "0",
+    "milliseconds that appends wait to share an upload",
+  ),
   persistSizeThresholdBytes: row(
     "persistSizeThresholdBytes",
     "waiting bytes that are uploaded at once",

@@ -128,8 +128,10 @@ async function appendReceived(
       const received = takeWhole(bytes.length);
       received.set(bytes);
       const encoded = changesFromCborSequence(received);
-      // What was not durable in time is tried again below.
-      job.writer(writer).appendAt(offset, encoded).catch(() => {});
+      job.writer(writer).appendAt(offset, encoded).catch((error) => {
+        // What was not durable in time is tried again by the next, and by the close.
+        assert.equal(error.code, "storage-unavailable");
+      });
     }
     if (held.length < 3) goWrong[random.below(4)]();
     await goOn();

@@ -110,7 +110,8 @@ export class OpenStore implements Store {
       reserve: this.#reserve,
       room: this.#room,
       isOwn: settings.mode === "own",
-      check: () => this.check(),
+      check: () => this.#check(),
+      location: backend.location,
     });
     this.#settings = settings;
     this.#ports = ports;
@@ -150,6 +151,11 @@ export class OpenStore implements Store {
   }
 
   async check(): Promise<void> {
+    this.#checkOpen();
+    await this.#health.check();
+  }
+
+  async #check(): Promise<void> {
     this.#checkOpen();
     const marker = await readMarker(this.#backend);
     if (marker?.store === this.id) return;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { TidemarkError } from "../../src/engine/errors.ts";
 import { openStore } from "../../mod.ts";
+import type { CallPattern } from "../doubles/faulty_backend.ts";
 import { temporaryFolder } from "../runtime/temporary_folder.ts";
 import {
   append,
@@ -12,6 +13,7 @@ import {
   openEngine,
   openJobOn,
   rejectsWith,
+  turn,
 } from "./_engine.ts";
 
 describe("Store.status", () => {
@@ -46,6 +48,35 @@ describe("Store.status", () => {
     ports.clock.advance(1000);
     assert.equal((await store.status()).problem, undefined);
     assert.deepEqual(await keysBelow(objects), ["TIDEMARK"]);
+  });
+
+  test("a storage that hangs is told of in time, and asked once", async () => {
+    const { store, backend, ports } = await openEngine();
+    const puts = () => backend.log.filter(({ kind }) => kind === "put").length;
+    for (const call of [{ kind: "get", key: /^TIDEMARK$/ }, { kind: "put", key: /^PROBE$/ }]) {
+      ports.clock.advance(10_000);
+      const held = backend.hold(call as CallPattern);
+      const looking = store.status();
+      await held.reached;
+      await ports.clock.advance(5000);
+      assert.equal((await looking).problem?.code, "storage-unavailable");
+      const before = puts();
+      ports.clock.advance(1000);
+      const again = store.status();
+      await turn();
+      await ports.clock.advance(5000);
+      assert.equal((await again).problem?.code, "storage-unavailable");
+      assert.equal(puts(), before);
+      held.release();
+      await turn();
+      ports.clock.advance(1000);
+      assert.equal((await store.status()).problem, undefined);
+    }
+    const held = backend.hold({ kind: "get", key: /^TIDEMARK$/ });
+    const checked = rejectsWith(store.check(), "storage-unavailable");
+    await held.reached;
+    await ports.clock.advance(5000);
+    await checked;
   });
 
   test("says that the store is gone", async () => {

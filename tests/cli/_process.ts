@@ -51,8 +51,13 @@ export class Running implements AsyncDisposable {
 
   constructor(command: readonly string[], cwd: string = ROOT) {
     const [program, ...args] = command;
-    const child = spawn(program, args, { cwd, stdio: ["pipe", "pipe", "pipe"] });
+    const env = environment();
+    const child = spawn(program, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
     this.#child = child;
+    // One that ends before it has read all of its input is judged by how it ends.
+    child.stdin.on("error", (error: Error & { code?: string }) => {
+      if (error.code !== "EPIPE" && error.code !== "ERR_STREAM_DESTROYED") throw error;
+    });
     child.once("exit", () => this.#isGone = true);
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {
@@ -103,6 +108,12 @@ export class Running implements AsyncDisposable {
     this.signal("SIGKILL");
     await this.ended;
   }
+}
+
+/** What this process has of an environment, settings of Tidemark aside. */
+function environment(): Record<string, string | undefined> {
+  const given = Object.entries(process.env).filter(([name]) => !name.startsWith("TIDEMARK_"));
+  return Object.fromEntries(given);
 }
 
 /** Runs a command to its end. */

@@ -3,7 +3,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { test } from "node:test";
 import { TidemarkClient } from "../../src/client/mod.ts";
 import { execute, ROOT, Running, tidemarkIn } from "../cli/_process.ts";
@@ -95,9 +94,8 @@ test(
       const lines = Array.from({ length: 45 }, (_, n) => `line ${n} "quoted" \\ wäve\t${n}`);
       const source = join(folder, "lines.txt");
       await writeFile(source, `${lines.join("\n")}\n`);
-      process.env.TIDEMARK_URL = url;
-      process.env.LINES_PER_CHECKPOINT = "10";
-      const printed = await killOnce(["sh", CURL, source]);
+      const settings = [`TIDEMARK_URL=${url}`, "LINES_PER_CHECKPOINT=10"];
+      const printed = await killOnce(["env", ...settings, "sh", CURL, source]);
       assert.deepEqual(printed.trimEnd().split("\n"), lines);
       assert.deepEqual(await restored(url, "lines", "lines"), lines);
     }),

@@ -44,7 +44,7 @@ import type {
 } from "./types.ts";
 import { LocalDisk } from "./upload/local_disk.ts";
 import { findLocalFolder, openLocalFolder } from "./upload/local_folder.ts";
-import { LocalRecovery } from "./upload/local_recovery.ts";
+import { LocalRecovery, removeCopies } from "./upload/local_recovery.ts";
 import { UploadMetrics } from "./upload/upload_metrics.ts";
 
 /** Options of {@link OpenStore.open}. */
@@ -286,18 +286,11 @@ export class OpenStore implements Store {
           if (open !== undefined) await this.#closeAnyhow(open.abandon(), id);
         },
       });
-      await this.#deleteCopies(place);
+      if (this.#local?.isLeft === false) {
+        await removeCopies(this.#local, place.keys, this.#ports.logger);
+      }
       return deletion;
     });
-  }
-
-  async #deleteCopies({ keys }: JobPlace): Promise<void> {
-    const disk = this.#local;
-    if (disk === undefined) return;
-    const local = this.#localRecovery(keys.job, disk);
-    await local.sweep(keys, []);
-    await local.whenIdle();
-    await local.close();
   }
 
   async *exportJob(id: string, options: ExportJobOptions = {}): AsyncGenerator<Uint8Array, void> {

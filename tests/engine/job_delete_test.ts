@@ -215,6 +215,20 @@ describe("deleteJob", () => {
     assert.deepEqual(await copies(places), []);
   });
 
+  test("local copies that can't be removed do not hold it up, and go with the next job", async () => {
+    const places = newPlaces();
+    const { store, job, local } = await openLocalJob(places);
+    append(job, "totals", "a");
+    await job.checkpoint();
+    await copies(places);
+    local.fail({ kind: "delete", times: 100 });
+    await store.deleteJob(JOB);
+    assert.ok((await copies(places)).length > 0);
+    local.mend();
+    await store.job(JOB);
+    assert.deepEqual(await copies(places), []);
+  });
+
   test("of a job whose catalog is lost nothing is touched", async () => {
     const objects = newMemory();
     const { store, job } = await openFullJob(objects);

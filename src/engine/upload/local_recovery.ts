@@ -4,8 +4,10 @@
  * @module
  */
 import type { JobKeys } from "../paths.ts";
+import type { Logger } from "../port/logger.ts";
 import type { Ports } from "../port/ports.ts";
 import type { StorageBackend } from "../storage/backend.ts";
+import { deleteAll } from "../storage/delete_all.ts";
 import { BoundedDeleter } from "./bounded_deleter.ts";
 import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 import { LocalChangelogRegistry } from "./local_changelog_registry.ts";
@@ -115,5 +117,27 @@ export class LocalRecovery implements ChangeFileFollower {
   #delete(keys: readonly string[]): void {
     for (const key of keys) this.mirror.forget(key);
     if (!this.#isLeft()) this.#deleter.discard(keys);
+  }
+}
+
+/**
+ * Removes the copies of a job that is not there any more. Each is tried once, since somebody waits: what stays goes when
+ * a job of that name is opened.
+ */
+export async function removeCopies(
+  backend: StorageBackend,
+  keys: JobKeys,
+  logger: Logger,
+): Promise<void> {
+  const { job } = keys;
+  try {
+    const copies: string[] = [];
+    for await (const { key } of backend.list(keys.changelogPrefix)) {
+      if (keys.parseChangeFile(key) !== undefined) copies.push(key);
+    }
+    const [failed] = await deleteAll(backend, copies, () => {});
+    if (failed !== undefined) throw failed.error;
+  } catch (error) {
+    logger.log("warning", "Cannot remove all local copies", { job, error });
   }
 }

@@ -99,19 +99,33 @@ export class JobCommit {
     },
   ): Promise<Made> {
     const { key } = idempotency;
-    for (let other = this.#making.get(key); other; other = this.#making.get(key)) {
-      checkSame(this.#place.keys.job, idempotency, other.idempotency);
-      await orAborted(other.ended, signal);
-    }
-    const entry = findByKey(this.#checkpointer.newest, idempotency);
-    if (entry !== undefined) {
-      await this.#checkStates(run, entry, idempotency, states);
-      return find(entry);
+    for (;;) {
+      const other = this.#making.get(key);
+      if (other !== undefined) {
+        checkSame(this.#place.keys.job, idempotency, other.idempotency);
+        await orAborted(other.ended, signal);
+        continue;
+      }
+      const entry = findByKey(this.#checkpointer.newest, idempotency);
+      if (entry === undefined) break;
+      const checking = this.#checkStates(run, entry, idempotency, states);
+      if (await this.#unlessGone(entry, checking)) return find(entry);
     }
     const made = make();
     const ended = made.then(() => {}, () => {}).then(() => void this.#making.delete(key));
     this.#making.set(key, { idempotency, ended });
     return await made;
+  }
+
+  /** Whether a checkpoint is still listed once it was read: what reading one failed with that is not tells nothing. */
+  async #unlessGone({ uuid }: CatalogEntry, reading: Promise<void>): Promise<boolean> {
+    const isListed = () => this.#checkpointer.newest.checkpoints.some((one) => one.uuid === uuid);
+    try {
+      await reading;
+    } catch (error) {
+      if (isListed()) throw error;
+    }
+    return isListed();
   }
 
   async #checkStates(

@@ -215,6 +215,21 @@ describe("idempotency key", () => {
     assert.notEqual(second.uuid, first.uuid);
   });
 
+  test("is free as well when its checkpoint is collected while it is compared", async () => {
+    const { job, backend } = await openJobOn();
+    await job.setRetention({ minCount: 1 });
+    const request = { ...REQUEST, states: { sums: bytesOf("1") } };
+    const first = await job.checkpoint(request);
+    await job.checkpoint();
+    const held = backend.hold({ kind: "get", key: MANIFEST, times: 2 });
+    const both = [job.checkpoint(request), job.checkpoint(request)];
+    await held.reached;
+    await job.collect({ quarantineMs: 0 });
+    held.release();
+    const [one, other] = await Promise.all(both);
+    assert.ok(one.uuid === other.uuid && one.uuid !== first.uuid);
+  });
+
   test("comes back with a salvage", async () => {
     const objects = newMemory();
     const { job, store } = await openJobOn(objects);

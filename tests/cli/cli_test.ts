@@ -203,7 +203,7 @@ describe("tidemark", () => {
     const serving = new TestIo({ io: { serve: () => Promise.resolve(listening) } });
     const flags = [
       "--persist-delay-ms",
-      "0",
+      "3",
       "--local-recovery-path",
       "near",
       "--job-bytes-max",
@@ -218,8 +218,8 @@ describe("tidemark", () => {
     const [set, none] = given.map((
       { persistDelayMs, localRecoveryPath, jobBytesMax },
     ) => [persistDelayMs, localRecoveryPath, jobBytesMax]);
-    assert.deepEqual(set, [0, resolve("near"), 7]);
-    assert.deepEqual(none, [undefined, undefined, undefined]);
+    assert.deepEqual(set, [3, resolve("near"), 7]);
+    assert.deepEqual(none, [0, undefined, 0]);
   });
 
   test("has an exit code for each kind, all different", () => {

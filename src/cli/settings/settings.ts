@@ -68,8 +68,8 @@ export class Settings {
 
   /** What the engine is given. @throws {UsageError} Values that do not go together */
   ofStore(): Partial<StoreSettings> {
-    const given = STORE_KEYS.filter((key) => this.originOf(key).kind !== "default");
-    const values = Object.fromEntries(given.map((key) => [key, this.get(key)]));
+    // Defaults as well: not all are those of the library.
+    const values = Object.fromEntries(STORE_KEYS.map((key) => [key, this.get(key)]));
     try {
       resolveSettings(values);
     } catch (error) {

@@ -47,6 +47,8 @@ export class RemoteRestore implements RestoreStream {
   #isStarted = false;
   /** How many of the changes are known to stay. */
   #confirmed = 0;
+  /** How many answers were begun to be read. */
+  #answers = 0;
   #resolveTrailer!: (trailer: RestoreTrailer) => void;
   #rejectTrailer!: (error: unknown) => void;
 
@@ -97,24 +99,54 @@ export class RemoteRestore implements RestoreStream {
     for (const [writer, end] of plan.writers) {
       yield* this.#readWriter(plan, writer, end);
     }
+    // What several answers said of a tail belongs together only where it is of one run.
+    if (this.#answers > 1) await this.#checkRun(plan);
   }
 
   /** Fixed before anything is read: a checkpoint made meanwhile must not be read half-way. */
   async #plan(): Promise<Plan> {
     const { calls, job } = this.#parts;
     const { at = "latest", writers, fallback, signal } = this.#options;
-    if (at === "tail" || fallback === true) {
+    if (at === "tail") {
       const described = await calls.job(job, { signal });
       const names = writers ?? described.writers.map(({ writer }) => writer);
-      const ends = new Map(names.map((name) => [name, undefined]));
-      return { at, writers: ends, run: at === "tail" ? described.run : undefined };
+      return { at, writers: withoutEnds(names), run: described.run };
     }
+    if (fallback === true) return await this.#planOfLine(at);
     const { uuid, writers: all } = await calls.checkpointDetails(job, at, { signal });
     const ends = new Map<string, number | undefined>(
       all.map(({ writer, nextOffset }) => [writer, nextOffset]),
     );
     const names = writers ?? [...ends.keys()];
     return { at: uuid, writers: new Map(names.map((name) => [name, ends.get(name)])) };
+  }
+
+  /**
+   * The sidecar finds out which checkpoint of the line is whole, of one writer after the other: all start from the same,
+   * and have the writers of whichever it is, also those that have ended since.
+   */
+  async #planOfLine(at: string): Promise<Plan> {
+    const { calls, job } = this.#parts;
+    const { writers, signal } = this.#options;
+    const listed = new Map(
+      (await calls.checkpoints(job, { signal })).map((one) => [one.uuid, one]),
+    );
+    const wanted = at.toLowerCase();
+    const first = wanted === "latest"
+      ? [...listed.values()].find(({ isHead }) => isHead)
+      : listed.get(wanted);
+    if (first === undefined) throw notListed(job, at);
+    const names = new Set<string>(writers);
+    for (let one = writers ? undefined : first; one; one = listed.get(one.parent ?? "")) {
+      try {
+        const details = await calls.checkpointDetails(job, one.uuid, { signal });
+        for (const { writer } of details.writers) names.add(writer);
+      } catch (error) {
+        // Nor is it whole then.
+        if (!isOfData(error)) throw error;
+      }
+    }
+    return { at: first.uuid, writers: withoutEnds([...names]) };
   }
 
   async *#readWriter(
@@ -129,6 +161,7 @@ export class RemoteRestore implements RestoreStream {
       try {
         const wish = { at: plan.at, from: next, fallback, signal };
         const answer = await calls.restore(job, writer, wish);
+        this.#answers += 1;
         for await (const { bytes, count } of answer.counted) {
           yield { writer, firstOffset: next, count, bytes };
           next += count;
@@ -167,6 +200,23 @@ export class RemoteRestore implements RestoreStream {
       { details: { job, run: wanted, currentRun: run } },
     );
   }
+}
+
+/** Of writers of which it is not known where they end. */
+function withoutEnds(names: readonly string[]): Plan["writers"] {
+  return new Map(names.map((name) => [name, undefined]));
+}
+
+function isOfData(error: unknown): boolean {
+  return error instanceof TidemarkError && (error.kind === "corrupt" || error.kind === "not-found");
+}
+
+function notListed(job: string, at: string): TidemarkError {
+  return new TidemarkError(
+    "checkpoint-not-found",
+    `Cannot find checkpoint ${at} of job ${job}: list its checkpoints to see which there are`,
+    { details: { job, at } },
+  );
 }
 
 function mayGoOn(error: unknown): boolean {

@@ -124,7 +124,10 @@ export function route<
       const input = { ...checked, body } as RouteInput<Path, Query, Head, Body>;
       try {
         const answered = await handle(request, input);
-        return answered instanceof Response ? answered : writeAnswer(answered, input.accepted);
+        if (!(answered instanceof Response)) return writeAnswer(answered, input.accepted);
+        // Nobody reads the body of a HEAD: what it holds is let go at once.
+        if (request.method === "HEAD") await answered.body?.cancel();
+        return answered;
       } catch (error) {
         throw translated(error, request, facts.operationId);
       }

@@ -29,6 +29,8 @@ export class ReloadingTokens implements Access {
   #tokens: TokenTable;
   #version: string;
   #lookedAtMs: number;
+  /** What the logger was told last of a file that can't be read. */
+  #told: string | undefined;
 
   /** @throws what `load` throws */
   constructor(options: ReloadingTokensOptions) {
@@ -51,17 +53,23 @@ export class ReloadingTokens implements Access {
 
   /** Reads the file now, whether or not it has changed. */
   reload(): void {
+    this.#told = undefined;
     this.#load(this.#options.version());
   }
 
+  /** A version that can't be read is tried again at every look: what kept it from that may be over by then. */
   #load(version: string): void {
     const { load, logger = SILENT_LOGGER } = this.#options;
-    this.#version = version;
     try {
       this.#tokens = load();
+      this.#version = version;
+      this.#told = undefined;
       logger.log("info", "tokens are read anew", { tokens: this.#tokens.size });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
+      const told = `${version} ${reason}`;
+      if (told === this.#told) return;
+      this.#told = told;
       logger.log("error", "tokens can't be read anew: those from before go on", { reason });
     }
   }

@@ -10,14 +10,17 @@ type BunServer = ReturnType<typeof Bun.serve<undefined>>;
  */
 export async function listenOnBun({ handler, place, tls }: ListenOptions): Promise<Listener> {
   // The app has its own cap.
-  const common = { fetch: handler, maxRequestBodySize: Number.MAX_SAFE_INTEGER };
+  const maxRequestBodySize = Number.MAX_SAFE_INTEGER;
+  // Bun would cut off after 10 s what is silent: on a socket too, of which its types know nothing.
+  const idleTimeout = 0;
+  const common = { fetch: handler, maxRequestBodySize };
   let server: BunServer | undefined;
   if (place.path === undefined) {
     const { hostname, port } = place;
-    server = await Promise.resolve(Bun.serve({ ...common, idleTimeout: 0, hostname, port, tls }));
+    server = await Promise.resolve(Bun.serve({ ...common, idleTimeout, hostname, port, tls }));
   } else {
     await claimSocket(place.path, (unix) => {
-      server = Bun.serve({ ...common, unix });
+      server = Bun.serve({ ...common, idleTimeout: idleTimeout as unknown as undefined, unix });
     });
   }
   return listenerOf(server!, place.path === undefined ? place : undefined);

@@ -1,7 +1,7 @@
 /** Listens on Node. */
 import type { IncomingMessage, Server as NodeServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Listener, ListenOptions } from "./_listener.ts";
 import { readDirectly } from "./_node_body.ts";
 import { claimSocket } from "./_unix_socket.ts";
@@ -20,6 +20,7 @@ export async function listenOnNode(options: ListenOptions): Promise<Listener> {
     });
   if (place.path === undefined) await listen({ host: place.hostname, port: place.port });
   else await claimSocket(place.path, listen);
+  const endHandshakes = options.tls === undefined ? () => {} : watchHandshakes(server);
   let isClosing = false;
   server.on("request", (_request, response) => {
     // A connection kept alive would hold the end up until its timeout.
@@ -29,7 +30,10 @@ export async function listenOnNode(options: ListenOptions): Promise<Listener> {
     address: place.path === undefined ? addressOf(server) : undefined,
     finish() {
       isClosing = true;
-      return new Promise((resolve) => server.close(() => resolve()));
+      return new Promise((resolve) => {
+        server.close(() => resolve());
+        endHandshakes();
+      });
     },
     async cut() {
       await new Promise<void>((resolve) => {
@@ -58,9 +62,11 @@ async function serverOf({ handler, tls, limits, logger }: ListenOptions): Promis
     fetch: (request, { incoming }) => handler(readDirectly(request, incoming as IncomingMessage)),
     // Answers of Node's own class cost more than all else of a small request.
     overrideGlobalObjects: true,
-    ...(tls === undefined
-      ? { serverOptions }
-      : { createServer: createSecureServer, serverOptions: { ...serverOptions, ...tls } }),
+    ...(tls === undefined ? { serverOptions } : {
+      createServer: createSecureServer,
+      // Node's own is 120 s.
+      serverOptions: { ...serverOptions, ...tls, handshakeTimeout: headMsMax },
+    }),
   }) as NodeServer;
   server.maxConnections = connectionsMax;
   let isTold = false;
@@ -71,6 +77,26 @@ async function serverOf({ handler, tls, limits, logger }: ListenOptions): Promis
     isTold = true;
   });
   return server;
+}
+
+/**
+ * Connections before their handshake is done: the server knows no requests of them, and so would close none, yet waits
+ * for each. Answers what cuts them off.
+ */
+function watchHandshakes(server: NodeServer): () => void {
+  const sockets = new Map<string, Socket>();
+  // Both sockets of a connection have the same far end.
+  const farEnd = ({ remoteAddress, remotePort }: Socket): string =>
+    `${remoteAddress} ${remotePort}`;
+  server.on("connection", (socket: Socket) => {
+    const place = farEnd(socket);
+    sockets.set(place, socket);
+    socket.once("close", () => sockets.get(place) === socket && sockets.delete(place));
+  });
+  server.on("secureConnection", (socket: Socket) => void sockets.delete(farEnd(socket)));
+  return () => {
+    for (const socket of sockets.values()) socket.destroy();
+  };
 }
 
 function addressOf(server: NodeServer): { hostname: string; port: number } {

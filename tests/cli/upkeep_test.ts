@@ -258,7 +258,7 @@ describe("retention", () => {
 
 describe("--fallback", () => {
   test("takes the next older checkpoint when the wanted one is damaged", () =>
-    withCheckpoints(2, async ({ of, store, uuids: [older, newer] }) => {
+    withCheckpoints(2, async ({ of, on, store, uuids: [older, newer] }) => {
       const manifest = join(store, "jobs/j/checkpoints", `${newer}.json`);
       const bytes = await readFile(manifest);
       bytes[200] ^= 0x10;
@@ -268,6 +268,8 @@ describe("--fallback", () => {
       const restored = await of("restore", "--writer", "w", "--fallback");
       assert.equal(restored.code, 0, restored.stderr);
       assert.equal(restored.stdout, "one\ntwo\nthree\nchange 0\n");
+      const watched = await on(TERMINAL, "restore", "--writer", "w", "--fallback");
+      assert.deepEqual([watched.code, watched.stdout], [0, restored.stdout], watched.stderr);
       assert.equal(older < newer, true);
     }));
 });

@@ -166,6 +166,52 @@ describe("a restore", () => {
       assert.deepEqual(lines, WRITERS);
     }));
 
+  test("that may fall back has the writers of an older checkpoint, ended ones too", () =>
+    withClient(async (bench) => {
+      const uuid = await fill(bench);
+      const job = await bench.store.job("j");
+      job.retireWriter("v");
+      for (let times = 0; times < 2; times++) await job.checkpoint();
+      const latest = (await restored(bench)).lines;
+      assert.deepEqual((await restored(bench, { fallback: true })).lines, latest);
+      const { lines } = await restored(bench, { fallback: true, at: uuid });
+      assert.deepEqual(lines, WRITERS);
+      for (const at of ["latest", "01890a5d-ac96-774b-bcce-b302099a8057"]) {
+        await bench.store.job("empty");
+        const none = bench.client.reader("empty").restore({ fallback: true, at });
+        await assert.rejects(pass(bench.clock, none[Symbol.asyncIterator]().next()), {
+          code: "checkpoint-not-found",
+        });
+      }
+    }));
+
+  test("that may fall back reads every writer of one checkpoint, though a newer one is made", () =>
+    withClient(async (bench) => {
+      await fill(bench);
+      const restore = bench.client.reader("j").restore({ fallback: true });
+      const iterator = restore[Symbol.asyncIterator]();
+      const read: string[] = [];
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+        if (read.length === 0) await (await bench.store.job("j")).checkpoint();
+        read.push(new TextDecoder().decode(next.value.data));
+      }
+      assert.deepEqual(read, [...WRITERS.v, ...WRITERS.w]);
+    }));
+
+  test("of a tail does not put writers of two runs together", () =>
+    withClient(async (bench) => {
+      await fill(bench);
+      const restore = bench.client.reader("j").restore({ at: "tail" });
+      const iterator = restore[Symbol.asyncIterator]();
+      await iterator.next();
+      await (await bench.store.job("j")).resume();
+      const rest = (async () => {
+        for (let next = await iterator.next(); !next.done; next = await iterator.next());
+      })();
+      await assert.rejects(pass(bench.clock, rest), { code: "snapshot-expired" });
+      await assert.rejects(restore.trailer, { code: "snapshot-expired" });
+    }));
+
   test("ends with its signal, when it is left, and can be iterated once", () =>
     withClient(async (bench) => {
       await fill(bench);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmod, lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import { request as requestTls } from "node:https";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import process from "node:process";
 import { describe, test } from "node:test";
@@ -16,6 +17,7 @@ import { unixFetch } from "../../src/runtime/unix_fetch.ts";
 import { temporaryFolder } from "../runtime/temporary_folder.ts";
 
 const LONG_MS = 60_000;
+const isBun = "Bun" in globalThis;
 const noSockets = process.platform === "win32" ? "Windows has other sockets" : false;
 const noOpenssl = openssl(["version"]) ? false : "openssl is missing: apt-get install openssl";
 
@@ -200,6 +202,19 @@ describe("TLS", () => {
     });
   });
 
+  test("ends in time though a client never ends its handshake", { skip: noOpenssl }, async () => {
+    await using folder = await temporaryFolder();
+    const tls = await certificate(folder.path);
+    const server = await serveHttp(echo, { port: 0, tls });
+    const silent = connect(server.port!, "127.0.0.1");
+    silent.on("error", () => undefined);
+    await once(silent, "connect");
+    // Accepted after it, so that both are known by now.
+    await ask(server.url, await readFile(tls.certFile, "utf8"));
+    await server.close(LONG_MS);
+    silent.destroy();
+  });
+
   test("is refused with files that can't be used: each is named, with what is wrong", {
     skip: noOpenssl,
   }, async () => {
@@ -242,5 +257,26 @@ test(
     await using folder = await temporaryFolder();
     const server = await serveHttp(echo, { path: join(folder.path, "s") });
     await server.close(LONG_MS);
+  },
+);
+
+test(
+  "Bun is told to cut nothing off that is silent, on an address and on a socket",
+  { skip: !isBun || noSockets },
+  async () => {
+    await using folder = await temporaryFolder();
+    const { serve } = Bun;
+    const told: (number | undefined)[] = [];
+    Bun.serve = ((options: Parameters<typeof serve>[0]) => {
+      told.push(options.idleTimeout);
+      return serve(options);
+    }) as typeof serve;
+    try {
+      await withServer({}, () => Promise.resolve());
+      await withServer({ path: join(folder.path, "s") }, () => Promise.resolve());
+    } finally {
+      Bun.serve = serve;
+    }
+    assert.deepEqual(told, [0, 0]);
   },
 );

@@ -200,6 +200,30 @@ describe("ReloadingTokens", () => {
     assert.deepEqual([tokens.grantOf(PLAIN), tokens.grantOf(HASHED)?.name], [undefined, "t0"]);
   });
 
+  test("tries again what could not be read, though the file stays as it is", async () => {
+    const file = { version: "1", error: undefined as string | undefined, token: PLAIN };
+    const [clock, logger] = [new ManualClock(), new RecordingLogger()];
+    const tokens = new ReloadingTokens({
+      version: () => file.version,
+      load() {
+        if (file.error !== undefined) throw new Error(file.error);
+        return parse(textOf({ token: file.token }));
+      },
+      clock,
+      logger,
+    });
+    Object.assign(file, { version: "2", error: "too many open files", token: HASHED });
+    await clock.advance(1000);
+    assert.equal(tokens.grantOf(PLAIN)?.name, "t0");
+    file.error = undefined;
+    await clock.advance(1000);
+    assert.deepEqual([tokens.grantOf(PLAIN), tokens.grantOf(HASHED)?.name], [undefined, "t0"]);
+    file.error = "gone";
+    for (let times = 0; times < 2; times++) tokens.reload();
+    const levels = logger.records.map(({ level }) => level);
+    assert.deepEqual(levels, ["error", "info", "error", "error"]);
+  });
+
   test("reads the file at once when it is told to, changed or not", () => {
     const { file, tokens } = reloading();
     file.text = textOf({ token: HASHED });

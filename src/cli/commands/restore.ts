@@ -80,9 +80,10 @@ async function run(context: CommandContext): Promise<number> {
 async function countOf(
   reader: ReadTarget,
   writer: string,
-  { at = "latest", from = 0, keyGroups }: RestoreWish,
+  { at = "latest", from = 0, keyGroups, fallback }: RestoreWish,
 ): Promise<number | undefined> {
-  if (keyGroups !== undefined) return undefined;
+  // Of one that may not be readable nothing is told yet.
+  if (keyGroups !== undefined || fallback === true) return undefined;
   const writers = at === "tail"
     ? await reader.writers()
     : (await reader.checkpointDetails(at)).writers;

@@ -1,7 +1,7 @@
 /** Help, made from the commands themselves. */
 import { COMMON_OPTIONS } from "./_arguments.ts";
 import type { Command, CommandOption } from "./command.ts";
-import { EXIT_CODE_OF } from "./exit_codes.ts";
+import { EXIT_CODE_OF, EXIT_CODE_OF_SIGNAL } from "./exit_codes.ts";
 import { aboutOption, sidesInHelp } from "./_sides.ts";
 
 /** Help of all commands. */
@@ -20,6 +20,7 @@ export function helpOfAll(commands: readonly Command[]): string {
     "Exit codes:",
     "  0  done",
     ...Object.entries(EXIT_CODE_OF).map(([kind, code]) => `  ${code}  ${kind}`),
+    ...Object.entries(EXIT_CODE_OF_SIGNAL).map(([signal, code]) => `  ${code}  ended by ${signal}`),
     "",
   ].join("\n");
 }

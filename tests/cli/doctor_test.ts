@@ -167,6 +167,29 @@ describe("doctor on a sidecar", () => {
       TIDEMARK_TOKEN: "x".repeat(32),
     });
     assertFound(ran, "store", "fault", /token/i, 4);
+    assert.match(checkOf(ran, "store").next, /TIDEMARK_TOKEN or TIDEMARK_TOKEN_FILE/);
+    assert.equal(checkOf(ran, "access").found, "a token is sent");
+    assert.equal(checkOf(await askAbout({}), "access").found, "no token is sent");
+  });
+
+  test("tells of one that takes the request and never answers, and lets go of it", async () => {
+    const asked: Request[] = [];
+    const fetch = (request: Request): Promise<Response> => {
+      asked.push(request);
+      return new Promise(() => {});
+    };
+    const timeout = () => ({ over: Promise.resolve(), cancel: () => {} });
+    const ran = await run(["doctor", "--url", "http://127.0.0.1:7460", "--json"], {
+      io: { fetch, timeout },
+    });
+    assertFound(
+      ran,
+      "sidecar",
+      "fault",
+      /Cannot reach .*: it has not answered \/healthz within/,
+      6,
+    );
+    assert.equal(asked[0]?.signal.aborted, true);
   });
 
   test("tells what is no sidecar, does not answer, or is of another release or time", async () => {

@@ -7,7 +7,7 @@ import { MIXED_FORMATS, mixedLines, WRITERS_OF } from "../_output.ts";
 import { StopRequest } from "../_stop_request.ts";
 import { openReadStore, TARGET_OPTIONS, WRITER_OPTION } from "../target/open_target.ts";
 import { UsageError } from "../_usage_error.ts";
-import { choiceOption, countOption, durationOption } from "../_values.ts";
+import { choiceOption, countOption, durationOption, formatDuration } from "../_values.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
 import { EXIT_CODE_OF_SIGNAL, EXIT_OK } from "../exit_codes.ts";
 import { type ChangeOutput, Follower } from "./_follower.ts";
@@ -25,7 +25,11 @@ export const TAIL: Command = {
     ...TARGET_OPTIONS,
     writer: { ...WRITER_OPTION, about: "one writer, in place of all", isRequired: false },
     from: { type: "string", value: "N", about: "first offset (those that come from now on)" },
-    interval: { type: "string", value: "TIME", about: `how often it looks (${INTERVAL_MS}ms)` },
+    interval: {
+      type: "string",
+      value: "TIME",
+      about: `how often it looks (${formatDuration(INTERVAL_MS)})`,
+    },
     format: { type: "string", value: "FORMAT", about: "lines (default), ndjson or cborseq" },
   },
   sides: BOTH_SIDES,

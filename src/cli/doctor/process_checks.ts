@@ -10,7 +10,7 @@ import { SystemClock } from "../../runtime/system_clock.ts";
 import type { CommandContext } from "../command.ts";
 import { exposureOf } from "../exposure.ts";
 import { misspelledVariables } from "../settings/environment.ts";
-import { accessOf } from "../tokens.ts";
+import { accessOf, clientToken } from "../tokens.ts";
 import { type Check, check, ok, warning } from "./check.ts";
 
 const NODE_MAJOR_MIN = 20;
@@ -24,13 +24,19 @@ export async function checkProcess(context: CommandContext): Promise<Check[]> {
       settings.ofStore();
       return checkVariables(io.env);
     }),
-    ...await check("access", () => {
-      const options = { clock: new SystemClock(), logger: SILENT_LOGGER };
-      const access = accessOf(settings, options);
-      exposureOf(settings, access, SILENT_LOGGER);
-      return ok("access", access === undefined ? "no token is asked for" : "tokens are asked for");
-    }),
+    ...await check("access", () => checkAccess(context)),
   ];
+}
+
+/** What a sidecar would ask for here, or what the one that is asked is sent. */
+function checkAccess({ settings }: CommandContext): Check {
+  if (settings.sidecar !== undefined) {
+    const isSent = clientToken(settings) !== undefined;
+    return ok("access", isSent ? "a token is sent" : "no token is sent");
+  }
+  const access = accessOf(settings, { clock: new SystemClock(), logger: SILENT_LOGGER });
+  exposureOf(settings, access, SILENT_LOGGER);
+  return ok("access", access === undefined ? "no token is asked for" : "tokens are asked for");
 }
 
 function checkVariables(env: CommandContext["io"]["env"]): Check {

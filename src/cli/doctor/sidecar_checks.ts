@@ -12,6 +12,8 @@ import { sidecarAt, type SidecarPlace } from "../target/sidecar.ts";
 import { type Check, check, fault, ok, warning } from "./check.ts";
 
 const ANSWER_MS_SLOW = 250;
+/** One that has stalled is told, not waited for. */
+const ANSWER_MS_MAX = 10_000;
 const CLOCK_MS_MAX = 5000;
 const FREE_SHARE_MIN = 0.05;
 
@@ -27,44 +29,60 @@ interface Answer {
 /** Asks a sidecar how it is. */
 export async function checkSidecar(context: CommandContext, url: string): Promise<Check[]> {
   const name = "sidecar";
-  let place: SidecarPlace | undefined;
+  let asked: Asked | undefined;
   const first = await check(name, async () => {
-    place = sidecarAt(context.io, url, context.settings);
-    return checkAnswer(url, await ask(context, place, "/healthz"));
+    asked = { io: context.io, url, place: sidecarAt(context.io, url, context.settings) };
+    return checkAnswer(url, await ask(asked, "/healthz"));
   });
-  if (place === undefined || first.some(({ result }) => result === "fault")) return [...first];
-  const asked = place;
+  if (asked === undefined || first.some(({ result }) => result === "fault")) return [...first];
+  const sidecar = asked;
   return [
     ...first,
-    ...await check("ready", async () => checkReady(await ask(context, asked, "/readyz"))),
-    ...await check("store", async () => checkStore(await ask(context, asked, "/v1/store"))),
+    ...await check("ready", async () => checkReady(await ask(sidecar, "/readyz"))),
+    ...await check("store", async () => checkStore(await ask(sidecar, "/v1/store"))),
   ];
 }
 
-async function ask(
-  { io }: CommandContext,
-  { base, fetch, token }: SidecarPlace,
-  path: string,
-): Promise<Answer> {
+/** Who is asked. */
+interface Asked {
+  readonly io: CommandContext["io"];
+  /** As it was given, for people. */
+  readonly url: string;
+  readonly place: SidecarPlace;
+}
+
+async function ask({ io, url, place }: Asked, path: string): Promise<Answer> {
+  const { base, fetch, token } = place;
+  if (!URL.canParse(path, base)) throw notAnAddress(url);
   const headers = new Headers(token === undefined ? {} : { authorization: `Bearer ${token}` });
+  const abort = new AbortController();
+  const timeout = io.timeout(ANSWER_MS_MAX);
   const startMs = io.monotonicMs();
-  let response: Response;
-  try {
-    response = await fetch(new Request(new URL(path, base), { headers }));
-  } catch (cause) {
-    if (cause instanceof TypeError && !URL.canParse(path, base)) throw notAnAddress(base);
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TidemarkError("server-unreachable", `Cannot reach ${base}: ${reason}`, { cause });
-  }
-  const tookMs = io.monotonicMs() - startMs;
-  const text = await response.text();
-  const dateMs = Date.parse(response.headers.get("date") ?? "");
-  return {
-    status: response.status,
-    body: parseObject(text),
-    dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
-    tookMs,
+  const answered = async (): Promise<Answer> => {
+    const response = await fetch(
+      new Request(new URL(path, base), { headers, signal: abort.signal }),
+    );
+    const tookMs = io.monotonicMs() - startMs;
+    const dateMs = Date.parse(response.headers.get("date") ?? "");
+    return {
+      status: response.status,
+      body: parseObject(await response.text()),
+      dateMs: Number.isNaN(dateMs) ? undefined : dateMs,
+      tookMs,
+    };
   };
+  const late = timeout.over.then((): never => {
+    throw new Error(`it has not answered ${path} within ${ANSWER_MS_MAX / 1000} s`);
+  });
+  try {
+    return await Promise.race([answered(), late]);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TidemarkError("server-unreachable", `Cannot reach ${url}: ${reason}`, { cause });
+  } finally {
+    timeout.cancel();
+    abort.abort();
+  }
 }
 
 function notAnAddress(url: string): UsageError {
@@ -110,15 +128,15 @@ function checkReady({ status, body }: Answer): Check {
 function checkStore({ status, body }: Answer): Check[] {
   if (status !== 200) {
     const found = `${body.detail ?? `status ${status}`}`;
-    const next = "Give a token with the right to read: TIDEMARK_TOKEN or --token-file";
+    const next = "Give a token with the right to read: TIDEMARK_TOKEN or TIDEMARK_TOKEN_FILE";
     return [fault("store", found, next)];
   }
   const { store, location, version, jobs, bytesFree, bytesTotal, isFull } = body;
   const found = `${store} in ${location}, ${formatCount(Number(jobs), "job")}`;
-  const found2 = version === VERSION
+  const release = version === VERSION
     ? ok("version", `both are ${VERSION}`)
     : warning("version", `the sidecar is ${version}, this is ${VERSION}`, "Use the same release");
-  return [ok("store", found), found2, ...checkSpace(bytesFree, bytesTotal, isFull === true)];
+  return [ok("store", found), release, ...checkSpace(bytesFree, bytesTotal, isFull === true)];
 }
 
 function checkSpace(free: unknown, total: unknown, isFull: boolean): Check[] {

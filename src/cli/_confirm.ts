@@ -3,6 +3,12 @@ import { TidemarkError } from "../engine/errors.ts";
 import { UsageError } from "./_usage_error.ts";
 import type { CommandContext, CommandOption } from "./command.ts";
 
+/** The option that shows the plan, and does nothing. */
+export const DRY_RUN_OPTION: CommandOption = {
+  type: "boolean",
+  about: "only say what would be done",
+};
+
 /** The option that answers beforehand. */
 export const YES_OPTION: CommandOption = {
   type: "boolean",

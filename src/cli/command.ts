@@ -55,7 +55,7 @@ export interface ParsedOptions {
   texts(name: string): readonly string[];
   /** The value of a string option that is required. */
   required(name: string): string;
-  /** Whether a boolean option was given. */
+  /** Whether an option was given, of either type. */
   flag(name: string): boolean;
 }
 

@@ -41,10 +41,7 @@ export function exposureOf(
       );
     }
   }
-  const { connectionsMax, headMsMax } = {
-    connectionsMax: settings.get("connectionsMax"),
-    headMsMax: settings.get("headMsMax"),
-  };
+  const [connectionsMax, headMsMax] = [settings.get("connectionsMax"), settings.get("headMsMax")];
   return { ...address, tls, connectionsMax, headMsMax, logger };
 }
 

@@ -7,7 +7,6 @@
 import { Catalog } from "./checkpoint/catalog.ts";
 import { type JobPlace, readNewestGeneration } from "./checkpoint/catalog_read.ts";
 import {
-  emptyGeneration,
   isDeleted,
   jobNotFound,
   leftOf,
@@ -15,6 +14,7 @@ import {
   sweepDeleted,
   type SweptJob,
 } from "./checkpoint/deleted_job.ts";
+import { emptyGeneration } from "./checkpoint/empty_generation.ts";
 import { readLeases } from "./checkpoint/lease.ts";
 import { OwnerKey } from "./checkpoint/owner_key.ts";
 import { withReserve } from "./checkpoint/reserve.ts";

@@ -2,7 +2,7 @@
  * `delete`: deletes one checkpoint.
  * @module
  */
-import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { confirm, DRY_RUN_OPTION, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openReadStore, openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatBytes } from "../_format.ts";
 import { parseUuid, UUID_POSITIONAL } from "../_values.ts";
@@ -16,7 +16,7 @@ export const DELETE: Command = {
   positional: UUID_POSITIONAL,
   options: {
     ...OWN_OPTIONS,
-    "dry-run": { type: "boolean", about: "only say what would be done" },
+    "dry-run": DRY_RUN_OPTION,
     yes: YES_OPTION,
   },
   sides: BOTH_SIDES,

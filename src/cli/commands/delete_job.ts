@@ -3,7 +3,7 @@
  * @module
  */
 import { asTidemarkError } from "../../http/problem.ts";
-import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { confirm, DRY_RUN_OPTION, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { formatBytes, formatCount } from "../_format.ts";
 import { openReadStore, openStoreTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { BOTH_SIDES, type Command, type CommandContext } from "../command.ts";
@@ -15,7 +15,7 @@ export const DELETE_JOB: Command = {
   about: "Delete a whole job: changes, checkpoints, states",
   options: {
     ...OWN_OPTIONS,
-    "dry-run": { type: "boolean", about: "only say what would be done" },
+    "dry-run": DRY_RUN_OPTION,
     yes: YES_OPTION,
   },
   sides: BOTH_SIDES,

@@ -4,7 +4,7 @@
  */
 import { TidemarkError } from "../../engine/errors.ts";
 import type { CollectionOptions, CollectionReport } from "../../engine/types.ts";
-import { confirm, requireAssent, YES_OPTION } from "../_confirm.ts";
+import { confirm, DRY_RUN_OPTION, requireAssent, YES_OPTION } from "../_confirm.ts";
 import { openTarget, OWN_OPTIONS } from "../target/open_target.ts";
 import { formatBytes, formatCount, formatTable } from "../_format.ts";
 import type { Target } from "../target/target.ts";
@@ -20,7 +20,7 @@ export const GC: Command = {
     ...OWN_OPTIONS,
     except: { type: "string", value: "UUID,UUID", about: "checkpoints that stay in any case" },
     now: { type: "boolean", about: "remove at once what else rests for 10 minutes first" },
-    "dry-run": { type: "boolean", about: "only say what would be done" },
+    "dry-run": DRY_RUN_OPTION,
     explain: {
       type: "string",
       value: "KEY",

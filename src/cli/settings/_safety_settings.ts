@@ -1,5 +1,5 @@
 /** Settings of who may ask a sidecar, and of how much each may take. */
-import { count, list, path, SWITCH, text } from "./readers.ts";
+import { count, list, milliseconds, path, SWITCH, text } from "./readers.ts";
 import { optionalSetting, type Setting, setting } from "./setting.ts";
 
 /** Rows of the table. */
@@ -41,17 +41,17 @@ export const SAFETY_SETTINGS: {
   requestsMax: setting(count(1, 1_000_000), "1024", "requests that are answered at a time"),
   streamsMax: setting(count(1, 1_000_000), "32", "restores and reads of states at a time"),
   headMsMax: setting(
-    count(1000, 255_000, "milliseconds"),
+    milliseconds(1000, 255_000),
     "15000",
     "milliseconds for a request's head, on Node",
   ),
   bodyIdleMsMax: setting(
-    count(0, 2 ** 31 - 1, "milliseconds"),
+    milliseconds(0),
     "30000",
     "milliseconds in which a body must go on; 0: any",
   ),
   streamIdleMsMax: setting(
-    count(0, 2 ** 31 - 1, "milliseconds"),
+    milliseconds(0),
     "300000",
     "milliseconds that a reader may pause; 0: any",
   ),

@@ -2,7 +2,7 @@
 import { addressReader, type ListenAddress } from "./address.ts";
 import type { LogLevel } from "../../engine/port/logger.ts";
 import type { LogFormat } from "../../runtime/process_logs.ts";
-import { bytes, choice, count, SWITCH } from "./readers.ts";
+import { bytes, choice, milliseconds, SWITCH } from "./readers.ts";
 import { type Setting, setting } from "./setting.ts";
 
 const LISTEN_DEFAULT = "127.0.0.1:7460";
@@ -25,7 +25,7 @@ export const SERVE_SETTINGS: {
   existing: setting(SWITCH, "false", "refuse to make a store where there is none"),
   bodyBytesMax: setting(bytes(1), "67108864", "largest request body"),
   shutdownMsMax: setting(
-    count(1, 2 ** 31 - 1, "milliseconds"),
+    milliseconds(1),
     "10000",
     "milliseconds that a shutdown may take",
   ),

@@ -82,6 +82,11 @@ export function count(min: number, max: number, unit = ""): Reader<number> {
   return number(`a whole number${unit && ` of ${unit}`} from ${min} to ${max}`, inRange);
 }
 
+/** A time in milliseconds, of at most what a timer takes. */
+export function milliseconds(min: number, max: number = 2 ** 31 - 1): Reader<number> {
+  return count(min, max, "milliseconds");
+}
+
 /** A number of bytes; as text it may end in `KiB`, `MiB`, `GiB` or `TiB`. */
 export function bytes(min: number, max: number = Number.MAX_SAFE_INTEGER): Reader<number> {
   const inRange = (value: number): boolean => value >= min && value <= max;

@@ -29,9 +29,10 @@ import type { Catalog, GenerationContent } from "./catalog.ts";
 import { entryOf, entryOfManifest, referenceTo } from "./catalog_entry.ts";
 import { findCheckpoint } from "./checkpoint_list.ts";
 import { checkImported, isDeleted, jobNotFound } from "./deleted_job.ts";
+import { emptyGeneration } from "./empty_generation.ts";
 import { fenced } from "./owner_key.ts";
 import { withReserve } from "./reserve.ts";
-import { checkRetention, DEFAULT_RETENTION } from "./retention.ts";
+import { checkRetention } from "./retention.ts";
 import { withoutGoing } from "./retire.ts";
 import { CheckpointMetrics } from "./checkpoint_metrics.ts";
 import { type JobPlace, readAdopted, readHead, readManifest } from "./catalog_read.ts";
@@ -111,10 +112,12 @@ export class Checkpointer {
     checkFingerprint(fingerprint);
     const found = this.#catalog.newest;
     return await this.#catalog.publish((newest) => {
-      if (newest === undefined) return firstGeneration(epoch, 1, fingerprint ?? 0n);
+      const begin = (run: number): GenerationContent =>
+        emptyGeneration("fence", { run, fingerprint: fingerprint ?? 0n }, epoch);
+      if (newest === undefined) return begin(1);
       checkImported(this.#place, newest);
       if (isDeleted(newest)) {
-        if (newest === found) return firstGeneration(epoch, newest.run + 1, fingerprint ?? 0n);
+        if (newest === found) return begin(newest.run + 1);
         throw jobNotFound(this.#place, "it was deleted meanwhile; open it again to make a new one");
       }
       return { ...newest, reason: "fence", epoch, fingerprint: fingerprint ?? newest.fingerprint };
@@ -476,21 +479,6 @@ function notRelied(key: string, cause: TidemarkError): TidemarkError {
 /** Checks a fingerprint that comes from outside. @throws {TypeError} | {RangeError} */
 export function checkFingerprint(fingerprint: bigint | undefined): void {
   if (fingerprint !== undefined) checkU64("fingerprint", fingerprint);
-}
-
-function firstGeneration(epoch: number, run: number, fingerprint: bigint): GenerationContent {
-  return {
-    reason: "fence",
-    epoch,
-    run,
-    fingerprint,
-    head: null,
-    tailFrom: { epoch, number: 0 },
-    adopted: null,
-    retention: DEFAULT_RETENTION,
-    doomed: [],
-    checkpoints: [],
-  };
 }
 
 function toStored({ writer, keyGroups, sequenceNumber, nextOffset }: WriterEnd): WriterEnd {

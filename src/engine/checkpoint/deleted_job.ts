@@ -1,7 +1,7 @@
 /**
- * What stands for a job that is not there: a generation that says that it was deleted, or is being imported. A new job of
- * that name counts on from there (DESIGN, protocol *Open and fence*).
- * Owns: that generation, removing what lies beside it. Does not own: who may delete or import, when.
+ * A job that is not there: its newest generation says that it was deleted, or is being imported. A new job of that name
+ * counts on from there (DESIGN, protocol *Open and fence*).
+ * Owns: telling such a job, removing what lies beside that generation. Does not own: who may delete or import, when.
  * @module
  */
 import { TidemarkError } from "../errors.ts";
@@ -9,9 +9,7 @@ import type { GenerationBody } from "../format/generation.ts";
 import type { Ports } from "../port/ports.ts";
 import { deleteAll } from "../storage/delete_all.ts";
 import type { JobDeletion, Problem, Progress } from "../types.ts";
-import type { GenerationContent } from "./catalog.ts";
 import type { JobPlace } from "./catalog_read.ts";
-import { DEFAULT_RETENTION } from "./retention.ts";
 
 /** Whether a job's newest generation says that it was deleted. */
 export function isDeleted({ reason }: Pick<GenerationBody, "reason">): boolean {
@@ -60,26 +58,6 @@ export function jobNotFound(
 ): TidemarkError {
   const message = `There is no job ${job} in ${backend.location}: ${nextStep}`;
   return new TidemarkError("job-not-found", message, { details: { job } });
-}
-
-/** What a generation says while a job is not there: it names nothing, so that everything beside it may go. */
-export function emptyGeneration(
-  reason: "deleted" | "importing",
-  { run, fingerprint }: Pick<GenerationBody, "run" | "fingerprint">,
-  epoch: number,
-): GenerationContent {
-  return {
-    reason,
-    epoch,
-    run,
-    fingerprint,
-    head: null,
-    tailFrom: { epoch, number: 0 },
-    adopted: null,
-    retention: DEFAULT_RETENTION,
-    doomed: [],
-    checkpoints: [],
-  };
 }
 
 /** What stands in the way of a sweep, and who hears of it. */

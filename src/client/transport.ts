@@ -222,7 +222,8 @@ function isForeign({ headers }: Response, cause: unknown): boolean {
   return isRead && !(headers.get("content-type") ?? "").includes("json");
 }
 
-function reasonOf(cause: unknown): string {
+/** What went wrong with a request, for people. */
+export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   // Node says only "fetch failed"; what happened is in the cause.
   const inner = cause.cause;

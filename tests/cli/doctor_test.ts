@@ -201,6 +201,9 @@ describe("doctor on a sidecar", () => {
     assertFound(html, "sidecar", "fault", /answered 200, and not as a sidecar does/, 4);
     const gone = await ask(() => Promise.reject(new TypeError("fetch failed")));
     assertFound(gone, "sidecar", "fault", /Cannot reach .*fetch failed/, 6);
+    const cause = new Error("invalid peer certificate");
+    const untrusted = await ask(() => Promise.reject(new TypeError("fetch failed", { cause })));
+    assertFound(untrusted, "sidecar", "fault", /Cannot reach .*invalid peer certificate/, 6);
     const other = await ask((path) =>
       Response.json({ status: "ok", version: "9.9.9", bytesFree: 1, bytesTotal: 100 }, {
         headers: path === "/healthz" ? { date: "Mon, 01 Jan 2024 00:00:00 GMT" } : {},

@@ -2,6 +2,7 @@
  * What the doctor can ask a sidecar.
  * @module
  */
+import { reasonOf } from "../../client/transport.ts";
 import { TidemarkError } from "../../engine/errors.ts";
 import { VERSION } from "../../engine/version.ts";
 import { formatBytes, formatCount } from "../_format.ts";
@@ -77,8 +78,9 @@ async function ask({ io, url, place }: Asked, path: string): Promise<Answer> {
   try {
     return await Promise.race([answered(), late]);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new TidemarkError("server-unreachable", `Cannot reach ${url}: ${reason}`, { cause });
+    throw new TidemarkError("server-unreachable", `Cannot reach ${url}: ${reasonOf(cause)}`, {
+      cause,
+    });
   } finally {
     timeout.cancel();
     abort.abort();

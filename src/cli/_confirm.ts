@@ -18,20 +18,20 @@ export const YES_OPTION: CommandOption = {
 /**
  * Says no, before anything is opened, where nobody has said yes and nobody can be asked.
  *
- * @param look The option that shows the plan.
+ * @param look The option that shows the plan, if there is one.
  * @param because Why it asks. @default "it destroys"
  * @throws {UsageError}
  */
 export function requireAssent(
   { io, options }: CommandContext,
   command: string,
-  look: string,
+  look: string | undefined,
   because = "it destroys",
 ): void {
   if (options.flag("yes") || (io.isInputTerminal && io.isErrorTerminal)) return;
+  const next = look === undefined ? "give --yes" : `look at the plan with ${look}, then give --yes`;
   throw new UsageError(
-    `Cannot ${command}: ${because}, and there is no terminal to ask at; look at the plan with ` +
-      `${look}, then give --yes`,
+    `Cannot ${command}: ${because}, and there is no terminal to ask at; ${next}`,
     command,
   );
 }

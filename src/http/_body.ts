@@ -262,9 +262,15 @@ function otherLength(stated: number, found: number): RequestError {
   );
 }
 
+/** The connection of a body broke: the client went away, or the server cut it off. */
+export class BrokenBody extends RequestError {
+  constructor(cause: unknown) {
+    super(400, `Cannot read the request body: ${String(cause)}`);
+  }
+}
+
 function unreadable(error: unknown): TidemarkError {
-  if (error instanceof TidemarkError) return error;
-  return new RequestError(400, `Cannot read the request body: ${String(error)}`);
+  return error instanceof TidemarkError ? error : new BrokenBody(error);
 }
 
 function tooLarge(bytesMax: number, bytes?: number): RequestError {

@@ -5,9 +5,10 @@
 import * as v from "valibot";
 import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
 import { type Answer, writeAnswer } from "./_answer.ts";
+import { BrokenBody } from "./_body.ts";
 import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
 import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
-import type { RouteRequest } from "./_route_request.ts";
+import { closing, type RouteRequest } from "./_route_request.ts";
 import { CBOR, JSON_TYPE } from "./media_types.ts";
 import { RequestError } from "./problem.ts";
 
@@ -120,9 +121,9 @@ export function route<
     async answer(request) {
       const checked = checks.run(request);
       const json = facts.request.body?.json;
-      const body = json && await readJsonBody(request, checked.type, json);
-      const input = { ...checked, body } as RouteInput<Path, Query, Head, Body>;
       try {
+        const body = json && await readJsonBody(request, checked.type, json);
+        const input = { ...checked, body } as RouteInput<Path, Query, Head, Body>;
         const answered = await handle(request, input);
         if (!(answered instanceof Response)) return writeAnswer(answered, input.accepted);
         // Nobody reads the body of a HEAD: what it holds is let go at once.
@@ -137,6 +138,8 @@ export function route<
 
 /** An error of a handler, as one that can be answered. */
 function translated(error: unknown, request: RouteRequest, operationId: string): unknown {
+  // Who ends takes the bodies' connections away.
+  if (error instanceof BrokenBody && request.services.isDraining()) return closing();
   if (error instanceof TidemarkError) return error;
   // What the engine says of an argument: its messages begin so, those of a runtime don't.
   if (error instanceof RangeError && error.message.startsWith("Cannot ")) {

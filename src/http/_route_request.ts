@@ -1,6 +1,6 @@
 /** A request on its way through a route, and what routes work with. */
 import type { Context } from "hono";
-import type { TidemarkError } from "../engine/errors.ts";
+import { TidemarkError } from "../engine/errors.ts";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
 import type { AnswerStreams } from "./_answer_streams.ts";
 import type { BodyWatch } from "./_body_watch.ts";
@@ -43,6 +43,15 @@ export class TakeOver {
   done(job: string): void {
     if (this.#isWanted) this.#done.add(job);
   }
+}
+
+/** The refusal of a request while the sidecar closes. */
+export function closing(): TidemarkError {
+  return new TidemarkError(
+    "closed",
+    "Cannot take the request: the sidecar is closing; nothing was changed, " +
+      "try again when it is back",
+  );
 }
 
 /** A request on its way through a route. */

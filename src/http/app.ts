@@ -19,7 +19,7 @@ import { BodyWatch } from "./_body_watch.ts";
 import { problemFor } from "./_problem_for.ts";
 import { RequestCount } from "./_request_count.ts";
 import { crossOrigin, Guard } from "./_guard.ts";
-import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
+import { closing, RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
 import type { Access, Grant } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
@@ -237,14 +237,6 @@ function report(logger: Logger, error: TidemarkError, request: Record<string, st
     reason: error.message,
     cause: error.cause,
   });
-}
-
-function closing(): TidemarkError {
-  return new TidemarkError(
-    "closed",
-    "Cannot take the request: the sidecar is closing; nothing was changed, " +
-      "try again when it is back",
-  );
 }
 
 function unknownPath(path: string): RequestError {

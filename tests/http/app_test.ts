@@ -51,6 +51,30 @@ describe("createApp", () => {
       assert.deepEqual(await app.store.jobs(), []);
     }, { isDraining: () => true }));
 
+  test("says that it closes to whoever's body breaks off then, as nothing of it was taken", () => {
+    let isDraining = false;
+    return withJob(async (app) => {
+      const paths = [["changes", "application/cbor-seq"], ["persist", "application/json"]];
+      for (const closes of [false, true]) {
+        for (const [path, type] of paths) {
+          isDraining = false;
+          const body = new ReadableStream<Uint8Array>({
+            pull(controller) {
+              isDraining = closes;
+              controller.error(new Error("cut"));
+            },
+          });
+          const { status, json } = await app.ask("POST", `/v1/jobs/j/writers/w/${path}`, {
+            body,
+            type,
+          });
+          const wanted = closes ? [503, "closed"] : [400, "invalid-request"];
+          assert.deepEqual([status, json.code], wanted, path);
+        }
+      }
+    }, { isDraining: () => isDraining });
+  });
+
   test("answers 404 for a path and 405 for a method that it does not have", () =>
     withApp(async (app) => {
       const path = await app.ask("GET", "/v2/jobs");

@@ -62,7 +62,7 @@ async function run(context: CommandContext): Promise<number> {
   const wish = wishOf(context);
   const job = `bench-${crypto.randomUUID()}`;
   if (settings.sidecar !== undefined) {
-    requireAssent(context, "bench", "--store", "it writes to a sidecar in use");
+    requireAssent(context, "bench", undefined, "it writes to a sidecar in use");
     const most = formatBytes(wish.bytesMax);
     await confirm(
       context,

@@ -6,7 +6,7 @@
  * @module
  */
 import { type Context, Hono } from "hono";
-import { TidemarkError } from "../engine/errors.ts";
+import type { TidemarkError } from "../engine/errors.ts";
 import { MIB } from "../engine/limits.ts";
 import type { Clock } from "../engine/port/clock.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";

@@ -64,6 +64,11 @@ export interface StoreSettings {
    * those of one turn of the event loop, and those that come while an upload is running, still share one. @default 10
    */
   persistDelayMs: number;
+  /**
+   * Milliseconds at most that a persist waits, after an upload, until as many wait as shared that upload or waited for
+   * its end: where many wait for each answer, they share one. One that is alone waits for none. @default 0
+   */
+  persistGatherMs: number;
   /** Waiting bytes that are uploaded without waiting any longer; an upload ends there. @default 10485760 */
   persistSizeThresholdBytes: number;
   /**
@@ -116,6 +121,7 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   preemptivePersistBytes: 5 * MIB,
   inFlightBytesMax: 100 * MIB,
   persistDelayMs: 10,
+  persistGatherMs: 0,
   persistSizeThresholdBytes: 10 * MIB,
   uploadConcurrencyMax: 5,
   uploadRetryPolicy: "fixed",
@@ -156,6 +162,7 @@ const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
   preemptivePersistBytes: [1, CHANGE_FILE_BYTES_MAX, BYTES],
   inFlightBytesMax: [1, Number.MAX_SAFE_INTEGER, BYTES],
   persistDelayMs: [0, DELAY_MS_MAX, MS],
+  persistGatherMs: [0, DELAY_MS_MAX, MS],
   // A recovery may have to hold a batch in memory.
   persistSizeThresholdBytes: [0, 64 * MIB, BYTES],
   uploadConcurrencyMax: [1, COUNT_AT_ONCE_MAX, COUNT],

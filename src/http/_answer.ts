@@ -7,14 +7,14 @@ import { CBOR } from "./media_types.ts";
 export interface Answer {
   readonly value: unknown;
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
 /** Answers with a value. */
 export function answer(
   value: unknown,
   status = 200,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): Answer {
   return { value, status, headers };
 }

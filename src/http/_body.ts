@@ -1,5 +1,5 @@
 /** Request bodies, read in bounded memory. */
-import { takeAppendMemory } from "../engine/changelog/append_memory.ts";
+import { APPEND_MEMORY } from "../engine/changelog/append_memory.ts";
 import { TidemarkError } from "../engine/errors.ts";
 import { MIB } from "../engine/limits.ts";
 import { type DirectBody, READ_BODY } from "../engine/port/request_body.ts";
@@ -76,38 +76,45 @@ export async function readBody(
     return await collectBody(request, new BodyCollector(bytesMax, budget, stated), watch);
   }
   budget.reserve(stated);
-  let isStalled: (error: Error) => void = () => {};
-  // Of a small one it need not be known how it comes.
-  const unseen = stated > WHOLE_BYTES_MAX ? 0 : stated;
-  const watched = watch.begin(() => isStalled(watch.tooSlow()), unseen);
-  watched.waits();
   try {
-    const bytes = await new Promise<Uint8Array>((resolve, reject) => {
-      isStalled = reject;
-      readStated(request, stated, watched).then(resolve, reject);
-    });
+    const bytes = await readStated(request, stated, watch);
     if (bytes.length !== stated) throw otherLength(stated, bytes.length);
     return new HeldBody(bytes, budget, stated);
   } catch (error) {
     budget.release(stated);
     throw unreadable(error);
-  } finally {
-    watched.end();
   }
 }
 
+function readStated(request: Request, stated: number, watch: BodyWatch): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    // Of a small one it need not be known how it comes.
+    const unseen = stated > WHOLE_BYTES_MAX ? 0 : stated;
+    const watched = watch.begin(() => reject(watch.tooSlow()), unseen);
+    watched.waits();
+    readWhole(request, stated, watched).then((bytes) => {
+      watched.end();
+      resolve(bytes);
+    }, (error) => {
+      watched.end();
+      reject(error);
+    });
+  });
+}
+
 /** The server hands out no more than was stated. */
-function readStated(
+function readWhole(
   request: Request & DirectBody,
   stated: number,
   watched: WatchedBody,
 ): Promise<Uint8Array> {
   if (request[READ_BODY] !== undefined) {
-    return request[READ_BODY](stated, takeAppendMemory, watched);
+    return request[READ_BODY](stated, APPEND_MEMORY, watched);
   }
   // Node 20 has no `bytes` of its own.
-  if (request.bytes !== undefined) return request.bytes();
-  return request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+  const reading = request.bytes?.() ??
+    request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
+  return reading.then(APPEND_MEMORY.adopt);
 }
 
 /** Reads a body as it comes, into memory that grows with it where no length is stated. */

@@ -9,26 +9,22 @@ const BYTES_PER_S_MIN = 1024;
 /** How many times that, where it is not seen how a body comes: it holds all of its memory meanwhile. */
 const UNSEEN_TIMES = 8;
 
-/** A body that somebody reads. */
+/** A body that somebody reads. Those of an app are a list, as in `engine/upload/_task_ledger.ts`. */
 export class WatchedBody {
-  readonly #entries: Set<WatchedBody>;
   readonly #bytesMin: number;
   /** Called when it stalls. */
   readonly stop: () => void;
   /** Looks that find nothing new before it counts as stalled. */
   readonly looksMax: number;
+  before: WatchedBody | undefined;
+  after: WatchedBody | undefined;
   isWaiting = false;
   looks = 0;
   #bytes = 0;
 
-  constructor(
-    entries: Set<WatchedBody>,
-    stop: () => void,
-    limits: { readonly bytesMin: number; readonly looksMax: number },
-  ) {
-    this.#entries = entries;
-    this.#bytesMin = limits.bytesMin;
-    this.looksMax = limits.looksMax;
+  constructor(stop: () => void, bytesMin: number, looksMax: number) {
+    this.#bytesMin = bytesMin;
+    this.looksMax = looksMax;
     this.stop = stop;
   }
 
@@ -48,7 +44,11 @@ export class WatchedBody {
 
   /** Nobody reads it any more. */
   end(): void {
-    this.#entries.delete(this);
+    const { before, after } = this;
+    if (before !== undefined) before.after = after;
+    if (after !== undefined) after.before = before;
+    this.before = undefined;
+    this.after = undefined;
   }
 }
 
@@ -57,7 +57,8 @@ export class BodyWatch {
   readonly #clock: Clock;
   readonly #idleMsMax: number;
   readonly #bytesMin: number;
-  readonly #bodies = new Set<WatchedBody>();
+  /** Stands before all others, and is no body. */
+  readonly #first = new WatchedBody(() => {}, 0, 0);
   #timer: Timer | undefined;
 
   /** @param idleMsMax 0: bodies may take any time */
@@ -74,8 +75,13 @@ export class BodyWatch {
   begin(stop: () => void, unseenBytes = 0): WatchedBody {
     const bytesMin = this.#bytesMin;
     const looksMax = LOOKS * Math.max(1, Math.ceil(unseenBytes / (bytesMin * UNSEEN_TIMES)));
-    const body = new WatchedBody(this.#bodies, stop, { bytesMin, looksMax });
-    if (this.#idleMsMax > 0) this.#bodies.add(body);
+    const body = new WatchedBody(stop, bytesMin, looksMax);
+    if (this.#idleMsMax === 0) return body;
+    const first = this.#first;
+    body.before = first;
+    body.after = first.after;
+    if (first.after !== undefined) first.after.before = body;
+    first.after = body;
     this.#arm();
     return body;
   }
@@ -92,7 +98,7 @@ export class BodyWatch {
   }
 
   #arm(): void {
-    if (this.#timer !== undefined || this.#bodies.size === 0) return;
+    if (this.#timer !== undefined || this.#first.after === undefined) return;
     this.#timer = this.#clock.schedule(this.#idleMsMax / LOOKS, () => {
       this.#timer = undefined;
       this.#look();
@@ -101,10 +107,13 @@ export class BodyWatch {
   }
 
   #look(): void {
-    for (const body of this.#bodies) {
-      if (!body.isWaiting || ++body.looks <= body.looksMax) continue;
-      body.end();
-      body.stop();
+    for (let body = this.#first.after; body !== undefined;) {
+      const { after } = body;
+      if (body.isWaiting && ++body.looks > body.looksMax) {
+        body.end();
+        body.stop();
+      }
+      body = after;
     }
   }
 }

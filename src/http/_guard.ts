@@ -22,6 +22,8 @@ export type Admit = (headers: Headers, request: HonoRequest) => Grant | undefine
 /** Stands before every route. */
 export class Guard {
   readonly #options: GuardOptions;
+  /** The name that was let in last: mostly it comes again. */
+  #knownHost: string | undefined;
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -35,7 +37,7 @@ export class Guard {
     return (headers, request) => {
       this.#refuseForeign(headers, request.raw);
       const grant = bearerOf(access, headers);
-      if (right === "none") return grant;
+      if (right === "none" || access === undefined) return grant;
       return authorize(grant, right, hasJob ? { job: request.param("job") ?? "" } : scope);
     };
   }
@@ -52,7 +54,7 @@ export class Guard {
    */
   #refuseForeign(headers: Headers, request: Request): void {
     const { corsOrigins, hostnames } = this.#options;
-    if (hostnames !== undefined) refuseForeignHost(headers.get("host"), hostnames);
+    if (hostnames !== undefined) this.#refuseForeignHost(headers.get("host"), hostnames);
     const origin = headers.get("origin");
     if (origin === null || corsOrigins.includes(origin)) return;
     if (origin === new URL(request.url).origin) return;
@@ -61,6 +63,13 @@ export class Guard {
       `Cannot answer a page of ${origin}: only pages of this address may ask, and those that ` +
         `--cors-origin names`,
     );
+  }
+
+  #refuseForeignHost(host: string | null, hostnames: readonly string[]): void {
+    if (host === null || host === this.#knownHost) return;
+    const name = host.replace(/:[0-9]*$/, "");
+    if (!LOOPBACK.test(name) && !hostnames.includes(name.toLowerCase())) throw foreignHost(name);
+    this.#knownHost = host;
   }
 }
 
@@ -82,11 +91,8 @@ export function crossOrigin(origins: readonly string[]): MiddlewareHandler {
   });
 }
 
-function refuseForeignHost(host: string | null, hostnames: readonly string[]): void {
-  if (host === null) return;
-  const name = host.replace(/:[0-9]*$/, "");
-  if (LOOPBACK.test(name) || hostnames.includes(name.toLowerCase())) return;
-  throw new RequestError(
+function foreignHost(name: string): RequestError {
+  return new RequestError(
     403,
     `Cannot answer at the name ${name}: without tokens only names of loopback are answered, as a ` +
       `page of another site could lead a name of its own here; use a token, or 127.0.0.1`,

@@ -57,10 +57,14 @@ function meaningOf(schema: v.GenericSchema, field: string): string {
   return meaning === undefined ? "" : ` (${meaning})`;
 }
 
-/** The query by name. @throws {RequestError} 400 when a name is there more than once */
-export function readQuery(url: string): Readonly<Record<string, string>> {
+/**
+ * The query by name; undefined where there is none.
+ *
+ * @throws {RequestError} 400 when a name is there more than once
+ */
+export function readQuery(url: string): Readonly<Record<string, string>> | undefined {
   const from = url.indexOf("?");
-  if (from < 0) return NO_QUERY;
+  if (from < 0) return undefined;
   const to = url.indexOf("#", from);
   const values: Record<string, string> = Object.create(null);
   for (const [name, text] of new URLSearchParams(url.slice(from + 1, to < 0 ? undefined : to))) {
@@ -74,8 +78,6 @@ export function readQuery(url: string): Readonly<Record<string, string>> {
   }
   return values;
 }
-
-const NO_QUERY = Object.freeze({});
 
 /** The JSON object in the body; an empty body is an empty object. */
 export async function readJsonBody(

@@ -73,7 +73,11 @@ export interface RouteInput<
   readonly accepted: string;
 }
 
-type ChosenTypes = Pick<RouteInput<Entries, Entries, Entries, undefined>, "type" | "accepted">;
+/** What a route gets, before its kinds are told from its declaration. */
+type CheckedRequest = Record<"path" | "query" | "headers" | "body", unknown> & {
+  readonly type: string;
+  readonly accepted: string;
+};
 
 interface RouteFacts {
   readonly method: "GET" | "PUT" | "POST" | "DELETE";
@@ -122,10 +126,9 @@ export function route<
       const checked = checks.run(request);
       const json = facts.request.body?.json;
       try {
-        const body = json && await readJsonBody(request, checked.type, json);
-        const input = { ...checked, body } as RouteInput<Path, Query, Head, Body>;
-        const answered = await handle(request, input);
-        if (!(answered instanceof Response)) return writeAnswer(answered, input.accepted);
+        if (json !== undefined) checked.body = await readJsonBody(request, checked.type, json);
+        const answered = await handle(request, checked as RouteInput<Path, Query, Head, Body>);
+        if (!(answered instanceof Response)) return writeAnswer(answered, checked.accepted);
         // Nobody reads the body of a HEAD: what it holds is let go at once.
         if (request.method === "HEAD") await answered.body?.cancel();
         return answered;
@@ -152,12 +155,19 @@ function translated(error: unknown, request: RouteRequest, operationId: string):
   });
 }
 
+/** Paths that are remembered by a route: with the names in them they take 100 KiB or so. */
+const KNOWN_PATHS_MAX = 1000;
+
 /** What a declaration demands of a request, made ready once. */
 class Checks {
   readonly #path: v.GenericSchema;
   readonly #query: v.GenericSchema;
   readonly #headers: v.GenericSchema;
   readonly #pathNames: readonly string[];
+  /** What is in paths that were checked: most requests come for one that was asked for before. */
+  readonly #knownPaths = new Map<string, unknown>();
+  /** What a query that says nothing comes to. */
+  #noQuery: unknown;
   readonly #headerNames: readonly string[];
   readonly #types: readonly string[];
   readonly #produces: readonly string[];
@@ -174,20 +184,42 @@ class Checks {
   }
 
   /** Checks all but the body. */
-  run(request: RouteRequest): Record<"path" | "query" | "headers", unknown> & ChosenTypes {
-    const path = check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name)));
-    const query = check(this.#query, "query", readQuery(request.url));
+  run(request: RouteRequest): CheckedRequest {
+    const given = request.headers;
+    const path = this.#checkPath(request);
+    const query = this.#checkQuery(request.url);
     const headers = this.#headerNames.length === 0 ? {} : check(
       this.#headers,
       "headers",
-      pick(this.#headerNames, (name) => request.headers.get(name) ?? undefined),
+      pick(this.#headerNames, (name) => given.get(name) ?? undefined),
     );
-    const accepted = this.#accepted(request.headers.get("accept"));
-    const type = mediaTypeOf(request.headers.get("content-type"));
+    const accepted = this.#accepted(given.get("accept"));
+    const type = this.#typeOf(given.get("content-type"));
+    return { path, query, headers, type, accepted, body: undefined };
+  }
+
+  #checkPath(request: RouteRequest): unknown {
+    const known = this.#knownPaths.get(request.path);
+    if (known !== undefined) return known;
+    const path = check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name)));
+    if (this.#knownPaths.size >= KNOWN_PATHS_MAX) this.#knownPaths.clear();
+    this.#knownPaths.set(request.path, path);
+    return path;
+  }
+
+  #checkQuery(url: string): unknown {
+    const query = readQuery(url);
+    if (query !== undefined) return check(this.#query, "query", query);
+    return this.#noQuery ??= check(this.#query, "query", {});
+  }
+
+  #typeOf(contentType: string | null): string {
+    if (contentType !== null && this.#types.includes(contentType)) return contentType;
+    const type = mediaTypeOf(contentType);
     if (this.#types.length > 0 && !this.#types.includes(type)) {
       throw unsupportedMediaType(type, this.#types);
     }
-    return { path, query, headers, type, accepted };
+    return type;
   }
 
   #accepted(accept: string | null): string {

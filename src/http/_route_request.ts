@@ -79,6 +79,11 @@ export class RouteRequest {
     return this.#context.req.raw.url;
   }
 
+  /** The path of its URL, as it was sent. */
+  get path(): string {
+    return this.#context.req.path;
+  }
+
   get headers(): Headers {
     return this.#context.req.raw.headers;
   }

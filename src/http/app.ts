@@ -199,17 +199,24 @@ function addRoutes(
 ): void {
   for (const { method, path, right, answer } of ROUTES) {
     const admit = guard.of(path, right);
+    const endsWithSidecar = path.startsWith("/v1/");
+    const isCounted = right !== "none";
     app.on(method, path, async (context) => {
       const grant = admit(context.req.raw.headers, context.req);
-      context.set("grant", grant);
-      if (path.startsWith("/v1/") && services.isDraining()) throw closing();
-      const request = new RouteRequest(context, services, grant);
-      if (right === "none") return await answer(request);
-      requests.enter();
       try {
-        return await answer(request);
-      } finally {
-        requests.leave();
+        if (endsWithSidecar && services.isDraining()) throw closing();
+        const request = new RouteRequest(context, services, grant);
+        if (!isCounted) return await answer(request);
+        requests.enter();
+        try {
+          return await answer(request);
+        } finally {
+          requests.leave();
+        }
+      } catch (error) {
+        // Who is told of it learns no more than it may know.
+        context.set("grant", grant);
+        throw error;
       }
     });
   }

@@ -18,14 +18,14 @@ export function toJson(value: unknown, indent?: number): string {
   );
 }
 
+const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+
 /** An answer with a JSON body. */
 export function jsonResponse(
   value: unknown,
   status = 200,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): Response {
-  return new Response(`${toJson(value)}\n`, {
-    status,
-    headers: { "content-type": "application/json", "cache-control": "no-store", ...headers },
-  });
+  const all = headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers };
+  return new Response(`${toJson(value)}\n`, { status, headers: all });
 }

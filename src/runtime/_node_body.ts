@@ -1,19 +1,24 @@
 /** Bodies on Node: what comes from the socket is copied once at most, into memory of the right size. */
 import type { IncomingMessage } from "node:http";
-import { type BodyProgress, type DirectBody, READ_BODY } from "../engine/port/request_body.ts";
+import {
+  type BodyMemory,
+  type BodyProgress,
+  type DirectBody,
+  READ_BODY,
+} from "../engine/port/request_body.ts";
 
 /** Lets a request's body be read without a web stream, which costs more than all else of a small request. */
 export function readDirectly(request: Request, incoming: IncomingMessage): Request {
-  (request as DirectBody)[READ_BODY] = (length, take, progress) =>
+  (request as DirectBody)[READ_BODY] = (length, memory, progress) =>
     // Its server knows how to get at what came before the client went away.
-    incoming.destroyed ? request.bytes() : read(incoming, length, take, progress);
+    incoming.destroyed ? request.bytes() : read(incoming, length, memory, progress);
   return request;
 }
 
 function read(
   incoming: IncomingMessage,
   length: number,
-  take: (bytes: number) => Uint8Array,
+  memory: BodyMemory,
   progress: BodyProgress,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -23,7 +28,7 @@ function read(
       if (at === 0 && part.length === length && isOwn(part)) {
         bytes = new Uint8Array(part.buffer, part.byteOffset, length);
       } else {
-        bytes ??= take(length);
+        bytes ??= memory.take(length);
         bytes.set(part, at);
       }
       at += part.length;

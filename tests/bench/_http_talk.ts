@@ -1,16 +1,24 @@
 /** Processes that are asked line by line: each line of JSON on stdin is answered by one on stdout. @module */
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** How to begin a TypeScript program on this runtime. */
+/** How to begin a TypeScript program on this runtime, as a sidecar is begun. */
 export function thisRuntime(): string[] {
   if (process.versions.deno !== undefined) return [process.execPath, "run", "-A", "--quiet"];
   if (process.versions.bun !== undefined) return [process.execPath];
-  return node();
+  const [program, ...flags] = node();
+  return [program, ...sidecarFlags(), ...flags];
+}
+
+/** What `npx tidemark` begins Node with. */
+function sidecarFlags(): string[] {
+  const [firstLine] = readFileSync(`${ROOT}bin/tidemark.mjs`, "utf8").split("\n", 1);
+  return firstLine.split(" ").filter((word) => word.startsWith("--"));
 }
 
 /** How to begin one on Node, from any runtime; on Node as this process was begun. */

@@ -1,7 +1,7 @@
 /** Memory of durable changes is used again: what is written of them must never be what came later. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { giveBack, takeWhole } from "../../src/engine/changelog/_chunk_memory.ts";
+import { adopt, giveBack, takeWhole } from "../../src/engine/changelog/_chunk_memory.ts";
 import { changesFromCborSequence, encodeChanges } from "../../src/engine/format/change_input.ts";
 import { KIB } from "../../src/engine/limits.ts";
 import type { Job } from "../../src/engine/types.ts";
@@ -125,7 +125,9 @@ async function appendReceived(
     const offset = changes.push(data) - 1;
     const { bytes } = encodeChanges([{ keyGroup: 1, data }]);
     for (let times = random.below(2); times >= 0; times--) {
-      const received = takeWhole(bytes.length);
+      const received = random.below(2) === 0
+        ? takeWhole(bytes.length)
+        : adopt(new Uint8Array(bytes.length));
       received.set(bytes);
       const encoded = changesFromCborSequence(received);
       job.writer(writer).appendAt(offset, encoded).catch((error) => {

@@ -1,4 +1,5 @@
 /** Settings of the engine that a sidecar and local commands take. */
+import { MIB } from "../../engine/limits.ts";
 import { DEFAULT_SETTINGS, type StoreSettings } from "../../engine/settings.ts";
 import { path, storeReader } from "./readers.ts";
 import { optionalSetting, type Setting, setting } from "./setting.ts";
@@ -25,8 +26,15 @@ export const STORE_SETTINGS: StoreRows & {
     "0",
     "milliseconds that appends wait to share an upload",
   ),
-  persistSizeThresholdBytes: row(
-    "persistSizeThresholdBytes",
+  persistGatherMs: setting(
+    storeReader("persistGatherMs"),
+    "1",
+    "milliseconds at most that appends wait for those that shared the last upload",
+  ),
+  // A large append waits for those that share its upload: with 10 MiB, as of the library, ten times as long.
+  persistSizeThresholdBytes: setting(
+    storeReader("persistSizeThresholdBytes"),
+    String(3 * MIB),
     "waiting bytes that are uploaded at once",
   ),
   preemptivePersistBytes: row(

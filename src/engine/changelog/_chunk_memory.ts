@@ -24,6 +24,8 @@ const idle = new Map<number, Uint8Array[]>();
 let idleBytes = 0;
 /** Large memory that was taken and not given back, with the bytes that must come back of it in one piece; 0: any. */
 const taken = new WeakMap<ArrayBufferLike, number>();
+/** Memory that serves once: it is let go of when it comes back. */
+const adopted = new WeakSet<ArrayBufferLike>();
 let shared = new Uint8Array(0);
 let sharedUsed = 0;
 
@@ -52,10 +54,28 @@ export function takeChunk(bytes: number): Chunk {
  * does anything else with it just lets go of it.
  */
 export function takeWhole(bytes: number): Uint8Array {
-  if (bytes < REUSED_BYTES_MIN || bytes > REUSED_BYTES_MAX) return new Uint8Array(bytes);
+  if (bytes < REUSED_BYTES_MIN) return new Uint8Array(bytes);
+  if (bytes > REUSED_BYTES_MAX) return adopt(new Uint8Array(bytes));
   const step = 2 ** Math.floor(Math.log2(bytes)) / SIZES_PER_OCTAVE;
   // Only as a whole: a part of it may have gone another way.
   return takeLarge(Math.ceil(bytes / step) * step, bytes).subarray(0, bytes);
+}
+
+/**
+ * Takes in memory that a runtime has made for changes that come encoded, and that nobody else has. What comes back of it
+ * is let go of at once: a collection of garbage that comes later would have the next bodies touch new memory, page by
+ * page, and there is one the more often, the more such memory waits for it.
+ */
+export function adopt(bytes: Uint8Array): Uint8Array {
+  const { buffer, length } = bytes;
+  // A part of larger memory may have others.
+  if (length >= REUSED_BYTES_MIN && buffer.byteLength === length) adopted.add(buffer);
+  return bytes;
+}
+
+/** Lets go of memory now, where the runtime can (Node from version 22 on). */
+function letGo(buffer: ArrayBufferLike): void {
+  (buffer as { transfer?(bytes: number): ArrayBuffer }).transfer?.(0);
 }
 
 function takeLarge(bytes: number, wholeBytes: number): Uint8Array {
@@ -66,11 +86,23 @@ function takeLarge(bytes: number, wholeBytes: number): Uint8Array {
   return array;
 }
 
+/** Large memory that was taken lies in another buffer now. */
+export function moved(from: ArrayBufferLike, to: ArrayBufferLike): void {
+  const wholeBytes = taken.get(from);
+  if (wholeBytes === undefined || from === to) return;
+  taken.delete(from);
+  taken.set(to, wholeBytes);
+}
+
 /** Takes large memory back, of that which was taken here; other is left alone. Nobody may read it any more. */
 export function giveBack(chunks: readonly Uint8Array[]): void {
   for (const { buffer, length } of chunks) {
     // Most sets are small, and to look for those that were taken costs more than this.
     if (buffer.byteLength < REUSED_BYTES_MIN) continue;
+    if (length === buffer.byteLength && adopted.delete(buffer)) {
+      letGo(buffer);
+      continue;
+    }
     const wholeBytes = taken.get(buffer);
     if (wholeBytes !== 0 && wholeBytes !== length) continue;
     taken.delete(buffer);

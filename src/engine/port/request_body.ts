@@ -11,19 +11,29 @@ export interface BodyProgress {
   came(bytes: number): void;
 }
 
+/** Memory that bodies are read into. */
+export interface BodyMemory {
+  /** Gives memory for so many bytes. */
+  take(bytes: number): Uint8Array;
+  /** Takes in what a runtime has read into memory of its own, whole; nobody else may have that. */
+  adopt(bytes: Uint8Array): Uint8Array;
+  /** What lay in one buffer lies in another now: some ways of reading hand memory over. */
+  moved(from: ArrayBufferLike, to: ArrayBufferLike): void;
+}
+
 /** A request whose body can be read straight into memory. */
 export interface DirectBody {
   /**
    * Reads the body, once.
    *
    * @param length What `content-length` says.
-   * @param take Gives memory for so many bytes.
+   * @param memory What it is read into, where that is cheaper than memory of its own.
    * @param progress Told of what has come, at least where the body is larger than 1 MiB.
    * @returns Its bytes; fewer only where it ended early without an error.
    */
   [READ_BODY]?(
     length: number,
-    take: (bytes: number) => Uint8Array,
+    memory: BodyMemory,
     progress: BodyProgress,
   ): Promise<Uint8Array>;
 }

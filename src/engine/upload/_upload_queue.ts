@@ -3,11 +3,17 @@
  * Owns: when a batch is due, and which tasks are in it. Does not own: timers, uploads.
  * @module
  */
+import { MIB } from "../limits.ts";
+
+/** So many waiting bytes cost more to upload than the upload that those who are expected would share. */
+const GATHERED_BYTES_MAX = MIB;
 
 /** When a batch is due, and how large it is. */
 export interface UploadQueueOptions {
   /** Milliseconds after its arrival at which the first task is due; 0: at once. */
   readonly delayMs: number;
+  /** Milliseconds at most that a batch waits for those that are expected; 0: for none. */
+  readonly gatherMs: number;
   /** Bytes at which a batch is due, and ends. */
   readonly thresholdBytes: number;
 }
@@ -25,6 +31,9 @@ export class UploadQueue<Item> {
   #bytes = 0;
   /** So many from the front are due, whatever their delay. */
   #flushed = 0;
+  /** As many tasks come next, it seems, and soon. */
+  #expected = 0;
+  #gatherUntilMs = 0;
 
   constructor(options: UploadQueueOptions) {
     this.#options = options;
@@ -44,11 +53,25 @@ export class UploadQueue<Item> {
     this.#flushed = this.#queued.length;
   }
 
+  /**
+   * Whoever was told of an upload comes again at once, mostly, as those do who wait for the next: the batch waits for as
+   * many. One who is alone waits for nobody.
+   */
+  expectAfter(uploaded: number, nowMs: number): void {
+    this.#expected = uploaded + this.#queued.length;
+    this.#gatherUntilMs = nowMs + this.#options.gatherMs;
+  }
+
   /** Milliseconds until a batch is due: 0 or less when it is, undefined when nothing waits. */
   dueInMs(nowMs: number): number | undefined {
     if (this.#queued.length === 0) return undefined;
     if (this.#flushed > 0 || this.#bytes >= this.#options.thresholdBytes) return 0;
-    return this.#queued[0].dueAtMs - nowMs;
+    const { dueAtMs } = this.#queued[0];
+    return (this.#isGathering ? Math.max(dueAtMs, this.#gatherUntilMs) : dueAtMs) - nowMs;
+  }
+
+  get #isGathering(): boolean {
+    return this.#queued.length < this.#expected && this.#bytes < GATHERED_BYTES_MAX;
   }
 
   /** Takes the next batch out: in order, up to and with the task that reaches the threshold. */

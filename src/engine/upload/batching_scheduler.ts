@@ -21,7 +21,7 @@ import { type AvailabilityProvider, UploadThrottle } from "./upload_throttle.ts"
 import type { StateChangeUploader } from "./uploader.ts";
 
 /**
- * When a {@link BatchingStateChangeUploadScheduler} uploads. The settings of a store have defaults for all three.
+ * When a {@link BatchingStateChangeUploadScheduler} uploads. The settings of a store have defaults for all of them.
  *
  * @example
  * ```ts
@@ -38,6 +38,11 @@ import type { StateChangeUploader } from "./uploader.ts";
 export interface BatchingSchedulerOptions {
   /** Milliseconds that a task waits for others, from the first of a batch on; 0: none. */
   readonly persistDelayMs: number;
+  /**
+   * Milliseconds at most that a batch waits, after an upload, for as many tasks as that one had and as waited for it to
+   * end: whoever was told mostly comes again at once. @default 0
+   */
+  readonly persistGatherMs?: number;
   /** Bytes at which waiting tasks are uploaded without waiting any longer, and at which a batch ends. */
   readonly persistSizeThresholdBytes: number;
   /** Bytes that tasks may hold, waiting and in flight. */
@@ -88,7 +93,8 @@ export interface BatchingSchedulerComponents {
  * Uploads tasks in batches, one batch at a time, or several if the uploader can.
  *
  * A batch is due at the delay from its first task, at the size threshold, or at once when the delay is 0. While no
- * further upload may begin, tasks gather for the next one (group commit). Tasks go in order of arrival.
+ * further upload may begin, tasks gather for the next one (group commit), and for `persistGatherMs` longer where more
+ * are expected. Tasks go in order of arrival.
  * Seed: `BatchingStateChangeUploadScheduler`.
  *
  * @example
@@ -179,7 +185,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     components: BatchingSchedulerComponents,
   ) {
     checkOptions(options);
-    const { persistDelayMs, persistSizeThresholdBytes, inFlightBytesMax } = options;
+    const { persistDelayMs, persistGatherMs = 0, persistSizeThresholdBytes, inFlightBytesMax } =
+      options;
     const { executor, clock, logger, metrics } = components;
     this.#uploader = uploader;
     this.#components = components;
@@ -191,6 +198,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#hasDelay = persistDelayMs > 0;
     this.#queue = new UploadQueue({
       delayMs: persistDelayMs,
+      gatherMs: persistGatherMs,
       thresholdBytes: persistSizeThresholdBytes,
     });
     this.#hideGauges = metrics.observe({
@@ -341,6 +349,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     }
     // Whoever is told finds the place of this upload free.
     this.#runningCount -= 1;
+    this.#queue.expectAfter(batch.length, this.#components.clock.monotonicMs());
     for (const taken of batch) {
       if (result === undefined) this.#tasks.fail(taken, toUploadError(failure));
       else this.#tasks.settleBy(taken, result);

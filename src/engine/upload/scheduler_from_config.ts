@@ -37,6 +37,7 @@ export type UploadSettings = Pick<
   | "compression"
   | "inFlightBytesMax"
   | "persistDelayMs"
+  | "persistGatherMs"
   | "persistSizeThresholdBytes"
   | "uploadAttemptsMax"
   | "uploadConcurrencyMax"

@@ -49,6 +49,21 @@ describe("ChangelogWriter.appendAt", () => {
     assert.deepEqual(bench.scheduler.numbers, [[0]]);
   });
 
+  test("compares a large append that is repeated with what is stored, once that is durable", async () => {
+    const texts = (letter: string) => Array.from({ length: 3000 }, () => letter.repeat(100));
+    const bench = new WriterBench({ softBytes: 1_000_000, hardBytes: 1_000_000 });
+    const first = bench.writer.appendAt(0, changesOf(...texts("a")));
+    const again = bench.writer.appendAt(0, changesOf(...texts("a")));
+    const other = bench.writer.appendAt(0, changesOf(...texts("b")));
+    assert.equal(await hasSettled(again), false);
+    bench.stored = texts("a").map((text) => changesOf(text).bytes);
+    bench.scheduler.complete(0);
+    assert.equal((await again).nextOffset, 3000);
+    await rejectsWith(other, "offset-conflict");
+    await first;
+    assert.deepEqual(bench.scheduler.numbers, [[0]]);
+  });
+
   test("uploads a repeated append again when its upload failed", async () => {
     const bench = new WriterBench();
     const first = bench.writer.appendAt(0, changesOf("a"));

@@ -23,6 +23,15 @@ describe("AppendHistory", () => {
     assert.equal(history.compare(6, changesOf("b")), undefined);
   });
 
+  test("does not remember what is large: that is read back", () => {
+    const history = new AppendHistory();
+    const [small, large] = [changesOf("a".repeat(256_000)), changesOf("a".repeat(263_000))];
+    history.add(0, small);
+    history.add(1, large);
+    assert.equal(history.compare(0, small), true);
+    assert.equal(history.compare(1, large), undefined);
+  });
+
   test("forgets the oldest of more than 256 appends", () => {
     const history = new AppendHistory();
     for (let offset = 0; offset <= 256; offset++) history.add(offset, changesOf(`${offset}`));

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  adopt,
   CHUNK_BYTES_MAX,
   giveBack,
+  moved,
   takeWhole,
 } from "../../../src/engine/changelog/_chunk_memory.ts";
 import { ChangeSetBuilder } from "../../../src/engine/changelog/change_set_builder.ts";
@@ -208,6 +210,29 @@ describe("Memory of large chunks", () => {
     giveBack(received(whole.subarray(0, 200_000)).chunks);
     giveBack(received(whole.subarray(200_000)).chunks);
     assert.notEqual(takeWhole(300_000).buffer, whole.buffer);
+  });
+
+  test("that a runtime made is let go of when it comes back whole, where the runtime can", () => {
+    const [whole, part] = [new Uint8Array(100_000), new Uint8Array(200_000)];
+    assert.equal(adopt(whole), whole);
+    adopt(part.subarray(100_000));
+    giveBack(received(part.subarray(100_000)).chunks);
+    giveBack(received(whole.subarray(1)).chunks);
+    assert.deepEqual([whole.length, part.length], [100_000, 200_000]);
+    giveBack(received(whole).chunks);
+    const canLetGo = "transfer" in ArrayBuffer.prototype;
+    assert.equal(whole.length, canLetGo ? 0 : 100_000);
+    assert.notEqual(takeWhole(100_000).buffer, whole.buffer);
+  });
+
+  test("is used again, too, when it lies in another buffer by then", () => {
+    const first = takeWhole(150_000);
+    const { buffer } = new Uint8Array(first.buffer.slice(0));
+    moved(first.buffer, buffer);
+    giveBack(received(first).chunks);
+    giveBack(received(new Uint8Array(buffer, 0, 150_000)).chunks);
+    assert.equal(takeWhole(150_000).buffer, buffer);
+    assert.notEqual(takeWhole(150_000).buffer, first.buffer);
   });
 
   test("for what comes encoded is an eighth larger at most, and bounded where nobody has it", () => {

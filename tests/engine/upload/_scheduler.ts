@@ -145,7 +145,7 @@ export class SchedulerBench {
 
   constructor(options: SchedulerBenchOptions = {}) {
     const { clock, logger } = this;
-    const { persistDelayMs = 0, persistSizeThresholdBytes = 1000 } = options;
+    const { persistDelayMs = 0, persistGatherMs, persistSizeThresholdBytes = 1000 } = options;
     const { inFlightBytesMax = 100_000, attemptsInFlightMax = 5 } = options;
     const { retryPolicy = RetryPolicy.none(), throttle } = options;
     this.uploader = new ManualUploader(options);
@@ -154,7 +154,7 @@ export class SchedulerBench {
     const metrics = new UploadMetrics(this.metrics, "orders");
     this.scheduler = new BatchingStateChangeUploadScheduler(
       this.uploader,
-      { persistDelayMs, persistSizeThresholdBytes, inFlightBytesMax },
+      { persistDelayMs, persistGatherMs, persistSizeThresholdBytes, inFlightBytesMax },
       { executor, retryPolicy, clock, logger, metrics, throttle },
     );
   }

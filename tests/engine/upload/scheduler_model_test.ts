@@ -89,6 +89,7 @@ class Life {
       this.uploader,
       {
         persistDelayMs: random.pick(DELAYS),
+        persistGatherMs: random.pick(DELAYS),
         persistSizeThresholdBytes: this.thresholdBytes,
         inFlightBytesMax: LIMIT,
       },

@@ -107,13 +107,15 @@ export class BodyWatch {
   }
 
   #look(): void {
-    for (let body = this.#first.after; body !== undefined;) {
-      const { after } = body;
-      if (body.isWaiting && ++body.looks > body.looksMax) {
-        body.end();
-        body.stop();
-      }
-      body = after;
+    const stalled: WatchedBody[] = [];
+    for (let body = this.#first.after; body !== undefined; body = body.after) {
+      if (body.isWaiting && ++body.looks > body.looksMax) stalled.push(body);
+    }
+    for (const body of stalled) {
+      // Who heard of one before may have ended it.
+      if (body.before === undefined) continue;
+      body.end();
+      body.stop();
     }
   }
 }

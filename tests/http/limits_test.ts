@@ -151,6 +151,30 @@ describe("a body that stalls", () => {
     assert.equal(clock.pendingCount, 0);
   });
 
+  test("stalls by itself among many, whichever of them end, and when", async () => {
+    const clock = new ManualClock();
+    const watch = new BodyWatch(clock, 1000);
+    const stalled: number[] = [];
+    const bodies = Array.from({ length: 7 }, (_, i) => {
+      const body = watch.begin(() => {
+        stalled.push(i);
+        // Who hears of one may end another, and begin one.
+        if (i !== 4) return;
+        bodies[3].end();
+        watch.begin(() => stalled.push(10)).waits();
+      });
+      if (i !== 1) body.waits();
+      return body;
+    });
+    for (const i of [6, 0, 5, 0]) bodies[i].end();
+    await clock.advance(1500);
+    assert.deepEqual(stalled.sort(), [2, 4]);
+    bodies[1].waits();
+    await clock.advance(1500);
+    assert.deepEqual(stalled.sort(), [1, 10, 2, 4]);
+    assert.equal(clock.pendingCount, 0);
+  });
+
   test("has 8 KiB a second where it is not seen how it comes", async () => {
     const clock = new ManualClock();
     let stalled = 0;

@@ -149,13 +149,15 @@ describe("a body on a socket", () => {
     withSidecar(async (port) => {
       const sent: Uint8Array[] = [];
       const appendOne = async (marker: number): Promise<void> => {
-        const data = new Uint8Array(90_000).fill(marker);
+        // Below, at and above the size from which memory is used again.
+        const bytesOf = [30_000, 32 * 1024 - 6, 40_000, 90_000];
+        const data = new Uint8Array(bytesOf[marker % 4]).fill(marker);
         const { bytes } = encodeChanges([{ keyGroup: 1, data }]);
         const response = await append(port, bytes);
         sent[(await response.json()).offset] = bytes;
       };
       for (let round = 0; round < 4; round++) {
-        await Promise.all([1, 2, 3, 4].map((marker) => appendOne(round * 10 + marker)));
+        await Promise.all([1, 2, 3, 4].map((marker) => appendOne(round * 8 + marker)));
       }
       const url = `http://127.0.0.1:${port}${PATH}?at=tail`;
       const read = await fetch(url, { headers: { accept: "application/cbor-seq" } });

@@ -104,6 +104,27 @@ describe("POST …/changes", () => {
       );
     }));
 
+  test("takes a writer by its name however its path is spelled, first and later, among very many", () =>
+    withJob(async (app) => {
+      const append = (writer: string) =>
+        app.ask("POST", `/v1/jobs/j/writers/${writer}/changes`, {
+          body: TWO.bytes,
+          type: CBOR_SEQUENCE,
+        });
+      for (const writer of ["w", "%77", "w", "%77"]) {
+        assert.equal((await append(writer)).status, 200);
+      }
+      for (let i = 0; i < 1100; i++) {
+        assert.equal((await app.ask("GET", `/v1/jobs/j/writers/other-${i}`)).status, 404);
+      }
+      for (const writer of ["%2577", "..%2fw"]) {
+        for (const _ of [1, 2]) assert.equal((await append(writer)).status, 400, writer);
+      }
+      const { json } = await app.ask("GET", "/v1/jobs/j/writers");
+      assert.deepEqual(json.writers.map(({ writer }: { writer: string }) => writer), ["w"]);
+      assert.equal((await append("w")).json.nextOffset, 10);
+    }));
+
   test("creates no job", () =>
     withJob(async (app) => {
       const answer = await app.ask("POST", "/v1/jobs/nope/writers/w/changes", {

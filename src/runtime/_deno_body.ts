@@ -11,20 +11,33 @@ const INTO_MEMORY_BYTES_MIN = 32 * 1024;
 
 /** Lets a large body be read into memory of its size. */
 export function readDirectly(request: Request): Request {
-  (request as DirectBody)[READ_BODY] = (length, memory, progress) =>
-    length < INTO_MEMORY_BYTES_MIN || request.body === null
-      ? request.bytes()
-      : readInto(memory, request.body, length, progress);
+  (request as DirectBody)[READ_BODY] = (length, memory, progress) => {
+    const reader = length < INTO_MEMORY_BYTES_MIN ? undefined : intoReader(request.body);
+    return reader === undefined
+      ? request.bytes().then(memory.adopt)
+      : readInto(memory, reader, length, progress);
+  };
   return request;
+}
+
+/** Reads into memory that it is given; undefined for a body that Deno has already, whole, as it can come with its head. */
+function intoReader(
+  body: ReadableStream<Uint8Array> | null,
+): ReadableStreamBYOBReader | undefined {
+  try {
+    return body?.getReader({ mode: "byob" });
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 async function readInto(
   memory: BodyMemory,
-  body: ReadableStream<Uint8Array>,
+  reader: ReadableStreamBYOBReader,
   length: number,
   progress: BodyProgress,
 ): Promise<Uint8Array> {
-  const reader = body.getReader({ mode: "byob" });
   const { byteOffset, buffer: first } = memory.take(length);
   let buffer: ArrayBufferLike = first;
   let at = 0;

@@ -154,6 +154,7 @@ describe("a body on a socket", () => {
         const data = new Uint8Array(bytesOf[marker % 4]).fill(marker);
         const { bytes } = encodeChanges([{ keyGroup: 1, data }]);
         const response = await append(port, bytes);
+        assert.equal(response.status, 200, await response.clone().text());
         sent[(await response.json()).offset] = bytes;
       };
       for (let round = 0; round < 4; round++) {

@@ -1,5 +1,5 @@
-#!/usr/bin/env -S node --max-semi-space-size=4
-// The command in a checkout, on Node: loads the TypeScript sources as they are. docs/SIZING.md says what the flag is for.
+#!/usr/bin/env node
+// Loads the TypeScript sources as they are; `bin/tidemark` begins Node with it.
 import { register } from "tsx/esm/api";
 
 register();

@@ -112,9 +112,8 @@ function readWhole(
     return request[READ_BODY](stated, APPEND_MEMORY, watched);
   }
   // Node 20 has no `bytes` of its own.
-  const reading = request.bytes?.() ??
-    request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
-  return reading.then(APPEND_MEMORY.adopt);
+  if (request.bytes !== undefined) return request.bytes();
+  return request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
 }
 
 /** Reads a body as it comes, into memory that grows with it where no length is stated. */

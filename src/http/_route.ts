@@ -201,7 +201,9 @@ class Checks {
   #checkPath(request: RouteRequest): unknown {
     const known = this.#knownPaths.get(request.path);
     if (known !== undefined) return known;
-    const path = check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name)));
+    const path = Object.freeze(
+      check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name))),
+    );
     if (this.#knownPaths.size >= KNOWN_PATHS_MAX) this.#knownPaths.clear();
     this.#knownPaths.set(request.path, path);
     return path;
@@ -210,7 +212,7 @@ class Checks {
   #checkQuery(url: string): unknown {
     const query = readQuery(url);
     if (query !== undefined) return check(this.#query, "query", query);
-    return this.#noQuery ??= check(this.#query, "query", {});
+    return this.#noQuery ??= Object.freeze(check(this.#query, "query", {}));
   }
 
   #typeOf(contentType: string | null): string {

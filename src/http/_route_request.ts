@@ -79,7 +79,7 @@ export class RouteRequest {
     return this.#context.req.raw.url;
   }
 
-  /** The path of its URL, as it was sent. */
+  /** The path of its URL, as the router reads it: what a route takes from it depends on nothing else. */
   get path(): string {
     return this.#context.req.path;
   }

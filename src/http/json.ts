@@ -18,7 +18,10 @@ export function toJson(value: unknown, indent?: number): string {
   );
 }
 
-const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": "application/json",
+  "cache-control": "no-store",
+});
 
 /** An answer with a JSON body. */
 export function jsonResponse(

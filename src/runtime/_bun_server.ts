@@ -1,4 +1,5 @@
 /** Listens on Bun. */
+import { readDirectly } from "./_bun_body.ts";
 import { claimSocket } from "./_unix_socket.ts";
 import type { Listener, ListenOptions } from "./_listener.ts";
 
@@ -13,7 +14,8 @@ export async function listenOnBun({ handler, place, tls }: ListenOptions): Promi
   const maxRequestBodySize = Number.MAX_SAFE_INTEGER;
   // Bun would cut off after 10 s what is silent: on a socket too, of which its types know nothing.
   const idleTimeout = 0;
-  const common = { fetch: handler, maxRequestBodySize };
+  const fetch = (request: Request): Promise<Response> => handler(readDirectly(request));
+  const common = { fetch, maxRequestBodySize };
   let server: BunServer | undefined;
   if (place.path === undefined) {
     const { hostname, port } = place;

@@ -41,21 +41,26 @@ async function readInto(
   const { byteOffset, buffer: first } = memory.take(length);
   let buffer: ArrayBufferLike = first;
   let at = 0;
-  for (;;) {
-    // Until its end is read, the body counts as left in the middle.
-    const isWhole = at === length;
-    const room = isWhole
-      ? new Uint8Array(1)
-      : new Uint8Array(buffer as ArrayBuffer, byteOffset + at, length - at);
-    const { done, value } = await reader.read(room);
-    if (!isWhole && value !== undefined) {
-      // Each read hands the memory over to a buffer of its own.
+  while (at < length) {
+    const { done, value } = await reader.read(
+      new Uint8Array(buffer as ArrayBuffer, byteOffset + at, length - at),
+    );
+    // Each read hands the memory over to a buffer of its own.
+    if (value !== undefined) {
       memory.moved(buffer, value.buffer);
       buffer = value.buffer;
       at += value.length;
+      progress.came(value.length);
     }
     if (done) return new Uint8Array(buffer, byteOffset, at);
-    progress.came(value.length);
     progress.waits();
   }
+  await expectEnd(reader, length);
+  return new Uint8Array(buffer, byteOffset, length);
+}
+
+/** Until its end is read, a body counts as left in the middle. */
+async function expectEnd(reader: ReadableStreamBYOBReader, length: number): Promise<void> {
+  const { done } = await reader.read(new Uint8Array(1));
+  if (!done) throw new Error(`more came than the ${length} bytes that were stated`);
 }

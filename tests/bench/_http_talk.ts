@@ -17,8 +17,7 @@ export function thisRuntime(): string[] {
 
 /** What `npx tidemark` begins Node with. */
 function sidecarFlags(): string[] {
-  const [firstLine] = readFileSync(`${ROOT}bin/tidemark.mjs`, "utf8").split("\n", 1);
-  return firstLine.split(" ").filter((word) => word.startsWith("--"));
+  return readFileSync(`${ROOT}bin/tidemark`, "utf8").match(/--[\w-]+=\w+/g) ?? [];
 }
 
 /** How to begin one on Node, from any runtime; on Node as this process was begun. */

@@ -172,11 +172,7 @@ describe("tidemark as a process", () => {
     }));
 
   test("runs by its name in the checkout", async () => {
-    const { code, stdout, stderr } = await execute([
-      "node",
-      join(ROOT, "bin/tidemark.mjs"),
-      "--version",
-    ]);
+    const { code, stdout, stderr } = await execute([join(ROOT, "bin/tidemark"), "--version"]);
     assert.deepEqual([code, stdout.split("\n")[0]], [0, `tidemark ${VERSION}`], stderr);
   });
 });

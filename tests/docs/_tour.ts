@@ -84,7 +84,7 @@ async function tidemark(folder: string, from: From): Promise<string[]> {
     return [await buildBinary(built)];
   }
   if (RUNTIME === "node" && from === "sources") {
-    return [process.execPath, join(ROOT, "bin/tidemark.mjs")];
+    return [join(ROOT, "bin/tidemark")];
   }
   return await tidemarkIn(folder);
 }

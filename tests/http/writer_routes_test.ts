@@ -125,6 +125,19 @@ describe("POST …/changes", () => {
       assert.equal((await append("w")).json.nextOffset, 10);
     }));
 
+  test("lets whoever holds a request send it again: its memory is not the app's", () =>
+    withJob(async (app) => {
+      const { bytes } = encodeChanges([{ keyGroup: 1, data: new Uint8Array(100_000) }]);
+      const headers = { "content-type": CBOR_SEQUENCE, "content-length": `${bytes.length}` };
+      const body = bytes as Uint8Array<ArrayBuffer>;
+      const request = new Request(`http://127.0.0.1${CHANGES}`, { method: "POST", headers, body });
+      const [again, atOnce] = [request.clone(), request.clone()];
+      const answers = await Promise.all([app.app.fetch(request), app.app.fetch(atOnce)]);
+      answers.push(await app.app.fetch(again));
+      for (const answer of answers) assert.equal(answer.status, 200, await answer.text());
+      assert.equal(bytes.length, 100_007);
+    }));
+
   test("creates no job", () =>
     withJob(async (app) => {
       const answer = await app.ask("POST", "/v1/jobs/nope/writers/w/changes", {

@@ -29,9 +29,9 @@ export const STORE_SETTINGS: StoreRows & {
   persistGatherMs: setting(
     storeReader("persistGatherMs"),
     "1",
-    "milliseconds at most that appends wait for those that shared the last upload",
+    "milliseconds at most that appends wait for each other",
   ),
-  // A large append waits for those that share its upload: with 10 MiB, as of the library, ten times as long.
+  // A large append is answered when the upload that it shares with others ends: the library's 10 MiB take 25 ms.
   persistSizeThresholdBytes: setting(
     storeReader("persistSizeThresholdBytes"),
     String(3 * MIB),

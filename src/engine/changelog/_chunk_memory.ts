@@ -88,10 +88,11 @@ function takeLarge(bytes: number, wholeBytes: number): Uint8Array {
 
 /** Large memory that was taken lies in another buffer now. */
 export function moved(from: ArrayBufferLike, to: ArrayBufferLike): void {
+  if (from === to) return;
   const wholeBytes = taken.get(from);
-  if (wholeBytes === undefined || from === to) return;
+  if (wholeBytes !== undefined) taken.set(to, wholeBytes);
   taken.delete(from);
-  taken.set(to, wholeBytes);
+  if (adopted.delete(from)) adopted.add(to);
 }
 
 /** Takes large memory back, of that which was taken here; other is left alone. Nobody may read it any more. */

@@ -5,7 +5,7 @@
  */
 import { MIB } from "../limits.ts";
 
-/** So many waiting bytes cost more to upload than the upload that those who are expected would share. */
+/** From so many waiting bytes on, to wait longer costs more than a shared upload saves. */
 const GATHERED_BYTES_MAX = MIB;
 
 /** When a batch is due, and how large it is. */

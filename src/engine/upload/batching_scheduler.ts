@@ -165,6 +165,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   readonly #next = () => this.#queue.fullBatch?.map(({ task }) => task);
   #runningCount = 0;
   #timer: Timer | undefined;
+  /** When it fires. */
+  #timerAtMs = 0;
   /** An upload is about to begin, once everything of this turn has been handed over. */
   #isBeginning = false;
   #closed: Error | undefined;
@@ -303,7 +305,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   }
 
   #enqueue(taken: SchedulerTask): void {
-    // Without a delay every moment has passed already.
+    // Without a delay it is due from the beginning of time.
     const nowMs = this.#hasDelay ? this.#components.clock.monotonicMs() : 0;
     this.#queue.add(taken, taken.task.size, nowMs);
     this.#arrange();
@@ -312,14 +314,11 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   /** Begins an upload when one is due and may run; else sees to it that it will. */
   #arrange(): void {
     if (this.#isBeginning || this.#runningCount >= this.#runningMax) return;
-    const { clock } = this.#components;
-    const dueInMs = this.#queue.dueInMs(clock.monotonicMs());
+    const nowMs = this.#components.clock.monotonicMs();
+    const dueInMs = this.#queue.dueInMs(nowMs);
     if (dueInMs === undefined) return;
     if (dueInMs > 0) {
-      this.#timer ??= clock.schedule(dueInMs, () => {
-        this.#timer = undefined;
-        this.#arrange();
-      }, { keepsAlive: true });
+      this.#arrangeIn(dueInMs, nowMs + dueInMs);
       return;
     }
     this.#timer?.cancel();
@@ -327,6 +326,17 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     this.#isBeginning = true;
     // Every persist of this turn joins the batch.
     void Promise.resolve().then(() => this.#begin());
+  }
+
+  /** A timer that fires too early arranges anew; one that would fire too late is replaced. */
+  #arrangeIn(delayMs: number, atMs: number): void {
+    if (this.#timer !== undefined && this.#timerAtMs <= atMs) return;
+    this.#timer?.cancel();
+    this.#timerAtMs = atMs;
+    this.#timer = this.#components.clock.schedule(delayMs, () => {
+      this.#timer = undefined;
+      this.#arrange();
+    }, { keepsAlive: true });
   }
 
   #begin(): void {
@@ -359,10 +369,16 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
 }
 
 function checkOptions(options: BatchingSchedulerOptions): void {
-  const { persistDelayMs, persistSizeThresholdBytes, inFlightBytesMax } = options;
+  const { persistDelayMs, persistGatherMs = 0, persistSizeThresholdBytes, inFlightBytesMax } =
+    options;
   if (!(persistDelayMs >= 0)) {
     throw new RangeError(
       `Cannot make batches with persistDelayMs ${persistDelayMs}: wants 0 or more`,
+    );
+  }
+  if (!(persistGatherMs >= 0 && persistGatherMs < Infinity)) {
+    throw new RangeError(
+      `Cannot make batches with persistGatherMs ${persistGatherMs}: wants 0 or more`,
     );
   }
   if (!(persistSizeThresholdBytes >= 0 && persistSizeThresholdBytes <= inFlightBytesMax)) {

@@ -23,6 +23,13 @@ describe("AppendHistory", () => {
     assert.equal(history.compare(6, changesOf("b")), undefined);
   });
 
+  test("knows an append that begins where an empty one stood", () => {
+    const history = new AppendHistory();
+    history.add(5, changesOf());
+    history.add(5, changesOf("a"));
+    assert.equal(history.compare(5, changesOf("a")), true);
+  });
+
   test("does not remember what is large: that is read back", () => {
     const history = new AppendHistory();
     const [small, large] = [changesOf("a".repeat(256_000)), changesOf("a".repeat(263_000))];

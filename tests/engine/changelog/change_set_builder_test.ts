@@ -225,6 +225,15 @@ describe("Memory of large chunks", () => {
     assert.notEqual(takeWhole(100_000).buffer, whole.buffer);
   });
 
+  test("is let go of, too, when it lies in another buffer by then", () => {
+    const first = takeWhole(5_000_000);
+    const second = new Uint8Array(first.buffer.slice(0));
+    moved(first.buffer, second.buffer);
+    giveBack(received(second).chunks);
+    assert.equal(first.length, 5_000_000);
+    assert.equal(second.length, "transfer" in ArrayBuffer.prototype ? 0 : 5_000_000);
+  });
+
   test("is used again, too, when it lies in another buffer by then", () => {
     const first = takeWhole(150_000);
     const { buffer } = new Uint8Array(first.buffer.slice(0));

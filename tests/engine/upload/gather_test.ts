@@ -53,6 +53,31 @@ describe("BatchingStateChangeUploadScheduler, after an upload, with persistGathe
     assert.deepEqual(bench.uploader.uploads, [[0, 1], [2, 3]]);
   });
 
+  test("keeps its delay when all are there before it is over", async () => {
+    const bench = new SchedulerBench({ persistDelayMs: 10, persistGatherMs: 100 });
+    bench.upload(0);
+    bench.upload(1);
+    await bench.clock.advance(10);
+    await bench.uploader.end();
+    bench.upload(2);
+    assert.equal(bench.clock.nextDelayMs, 100);
+    await bench.clock.advance(1);
+    bench.upload(3);
+    assert.equal(bench.clock.nextDelayMs, 9);
+    await bench.clock.advance(9);
+    assert.deepEqual(bench.uploader.uploads, [[0, 1], [2, 3]]);
+    assert.equal(bench.clock.pendingCount, 0);
+  });
+
+  test("can't wait for ever", () => {
+    for (const persistGatherMs of [-1, NaN, Infinity]) {
+      assert.throws(() => new SchedulerBench({ persistGatherMs }), {
+        name: "RangeError",
+        message: `Cannot make batches with persistGatherMs ${persistGatherMs}: wants 0 or more`,
+      });
+    }
+  });
+
   test("waits for nobody who did not come in time", async () => {
     const bench = await afterUpload();
     await bench.clock.advance(GATHER_MS);

@@ -28,7 +28,7 @@ export const STORE_SETTINGS: StoreRows & {
   ),
   persistGatherMs: setting(
     storeReader("persistGatherMs"),
-    "2",
+    "3",
     "milliseconds at most that appends wait for each other",
   ),
   // A large append is answered when the upload that it shares with others ends: the library's 10 MiB take 25 ms.

@@ -7,6 +7,8 @@ import { MIB } from "../limits.ts";
 
 /** From so many waiting bytes on, to wait longer costs more than a shared upload saves. */
 const GATHERED_BYTES_MAX = MIB;
+/** So many batches wait for nobody after one that has waited in vain: tasks come by themselves then. */
+const BATCHES_AFTER_VAIN_WAIT = 7;
 
 /** When a batch is due, and how large it is. */
 export interface UploadQueueOptions {
@@ -34,6 +36,8 @@ export class UploadQueue<Item> {
   /** As many tasks come next, it seems, and soon. */
   #expected = 0;
   #gatherUntilMs = 0;
+  /** Batches that wait for nobody, before it is tried again. */
+  #impatient = 0;
 
   constructor(options: UploadQueueOptions) {
     this.#options = options;
@@ -58,6 +62,10 @@ export class UploadQueue<Item> {
    * many. One who is alone waits for nobody.
    */
   expectAfter(uploaded: number, nowMs: number): void {
+    if (this.#impatient > 0) {
+      this.#impatient -= 1;
+      return;
+    }
     this.#expected = uploaded + this.#queued.length;
     this.#gatherUntilMs = nowMs + this.#options.gatherMs;
   }
@@ -76,6 +84,8 @@ export class UploadQueue<Item> {
 
   /** Takes the next batch out: in order, up to and with the task that reaches the threshold. */
   takeBatch(): Item[] {
+    if (this.#isGathering) this.#impatient = BATCHES_AFTER_VAIN_WAIT;
+    this.#expected = 0;
     const { count, bytes } = this.#measureBatch();
     return this.#take(count, bytes);
   }

@@ -53,6 +53,25 @@ describe("BatchingStateChangeUploadScheduler, after an upload, with persistGathe
     assert.deepEqual(bench.uploader.uploads, [[0, 1], [2, 3]]);
   });
 
+  test("waits for nobody, seven times, after it has waited in vain, and then tries again", async () => {
+    const bench = await afterUpload();
+    await bench.clock.advance(GATHER_MS);
+    assert.deepEqual(bench.uploader.uploads.at(-1), [2]);
+    for (let number = 3; number < 10; number++) {
+      // It waits for the end of the one before, so that two are expected.
+      bench.upload(number);
+      await bench.uploader.end();
+      assert.deepEqual(bench.uploader.uploads.at(-1), [number]);
+    }
+    bench.upload(10);
+    await bench.uploader.end();
+    assert.deepEqual(bench.uploader.uploads.at(-1), [9]);
+    assert.equal(bench.clock.nextDelayMs, GATHER_MS);
+    bench.upload(11);
+    await turn();
+    assert.deepEqual(bench.uploader.uploads.at(-1), [10, 11]);
+  });
+
   test("keeps its delay when all are there before it is over", async () => {
     const bench = new SchedulerBench({ persistDelayMs: 10, persistGatherMs: 100 });
     bench.upload(0);

@@ -1,8 +1,7 @@
 /** Request bodies, read in bounded memory. */
 import { APPEND_MEMORY } from "../engine/changelog/append_memory.ts";
 import { TidemarkError } from "../engine/errors.ts";
-import { MIB } from "../engine/limits.ts";
-import { type DirectBody, READ_BODY } from "../engine/port/request_body.ts";
+import { type DirectBody, READ_BODY, WHOLE_BYTES_MAX } from "../engine/port/request_body.ts";
 import type { BodyWatch, WatchedBody } from "./_body_watch.ts";
 import { RequestError } from "./problem.ts";
 
@@ -52,8 +51,6 @@ export class HeldBody {
 }
 
 const UNSTATED_BODY_BYTES = 64 * 1024;
-/** Up to here a body may come without anybody seeing how. */
-const WHOLE_BYTES_MAX = MIB;
 
 /**
  * Reads a request's body whole.

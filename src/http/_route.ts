@@ -7,6 +7,7 @@ import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
 import { type Answer, writeAnswer } from "./_answer.ts";
 import { BrokenBody } from "./_body.ts";
 import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
+import { Remembered } from "./_remembered.ts";
 import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
 import { closing, type RouteRequest } from "./_route_request.ts";
 import { CBOR, JSON_TYPE } from "./media_types.ts";
@@ -165,7 +166,7 @@ class Checks {
   readonly #headers: v.GenericSchema;
   readonly #pathNames: readonly string[];
   /** What is in paths that were checked: most requests come for one that was asked for before. */
-  readonly #knownPaths = new Map<string, unknown>();
+  readonly #knownPaths = new Remembered<unknown>(KNOWN_PATHS_MAX);
   /** What a query that says nothing comes to. */
   #noQuery: unknown;
   readonly #headerNames: readonly string[];
@@ -199,14 +200,10 @@ class Checks {
   }
 
   #checkPath(request: RouteRequest): unknown {
-    const known = this.#knownPaths.get(request.path);
-    if (known !== undefined) return known;
-    const path = Object.freeze(
-      check(this.#path, "path", pick(this.#pathNames, (name) => request.param(name))),
-    );
-    if (this.#knownPaths.size >= KNOWN_PATHS_MAX) this.#knownPaths.clear();
-    this.#knownPaths.set(request.path, path);
-    return path;
+    return this.#knownPaths.of(request.path, () => {
+      const names = pick(this.#pathNames, (name) => request.param(name));
+      return Object.freeze(check(this.#path, "path", names));
+    });
   }
 
   #checkQuery(url: string): unknown {

@@ -4,10 +4,8 @@ import {
   type BodyProgress,
   type DirectBody,
   READ_BODY,
+  WHOLE_BYTES_MAX,
 } from "../engine/port/request_body.ts";
-
-/** Up to here it need not be seen how a body comes. */
-const WHOLE_BYTES_MAX = 1024 * 1024;
 
 /** Lets a body be read into memory of which nobody else knows. */
 export function readDirectly(request: Request): Request {

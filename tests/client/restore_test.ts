@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { TidemarkClient } from "../../src/client/mod.ts";
 import { encodeChanges } from "../../src/engine/format/change_input.ts";
-import type { RestoreOptions, RestoreTrailer } from "../../src/engine/types.ts";
+import type { RestoreOptions, RestoreStream, RestoreTrailer } from "../../src/engine/types.ts";
 import { type Bench, bytesOf, pass, withClient } from "./_client.ts";
 import type { Fate, Sent } from "./_lossy_fetch.ts";
 
@@ -49,6 +49,18 @@ async function restored({ client, clock }: Bench, options: RestoreOptions = {}):
   })();
   await pass(clock, read);
   return { lines, offsets, trailer: await restore.trailer };
+}
+
+/** Begins to read, and ends the job's run: the rest is not to come from another one. */
+async function endsWithRun({ store, clock }: Bench, restore: RestoreStream): Promise<void> {
+  const iterator = restore[Symbol.asyncIterator]();
+  await iterator.next();
+  await (await store.job("j")).resume();
+  const rest = (async () => {
+    for (let next = await iterator.next(); !next.done; next = await iterator.next());
+  })();
+  await assert.rejects(pass(clock, rest), { code: "snapshot-expired" });
+  await assert.rejects(restore.trailer, { code: "snapshot-expired" });
 }
 
 describe("a restore", () => {
@@ -117,14 +129,7 @@ describe("a restore", () => {
       let breaks = 0;
       bench.net.fate = (sent) => isRestore(sent) && breaks++ === 0 ? "cut" : "answered";
       const restore = bench.client.reader("j").restore({ at: "tail", writers: ["w"] });
-      const iterator = restore[Symbol.asyncIterator]();
-      await iterator.next();
-      await (await bench.store.job("j")).resume();
-      const rest = (async () => {
-        for (let next = await iterator.next(); !next.done; next = await iterator.next());
-      })();
-      await assert.rejects(pass(bench.clock, rest), { code: "snapshot-expired" });
-      await assert.rejects(restore.trailer, { code: "snapshot-expired" });
+      await endsWithRun(bench, restore);
     }));
 
   test("does not take an answer for whole that lacks something, though its trailer agrees", () =>
@@ -202,14 +207,7 @@ describe("a restore", () => {
     withClient(async (bench) => {
       await fill(bench);
       const restore = bench.client.reader("j").restore({ at: "tail" });
-      const iterator = restore[Symbol.asyncIterator]();
-      await iterator.next();
-      await (await bench.store.job("j")).resume();
-      const rest = (async () => {
-        for (let next = await iterator.next(); !next.done; next = await iterator.next());
-      })();
-      await assert.rejects(pass(bench.clock, rest), { code: "snapshot-expired" });
-      await assert.rejects(restore.trailer, { code: "snapshot-expired" });
+      await endsWithRun(bench, restore);
     }));
 
   test("ends with its signal, when it is left, and can be iterated once", () =>

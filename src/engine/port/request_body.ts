@@ -3,6 +3,9 @@
 /** Names the method of {@link DirectBody}. */
 export const READ_BODY: unique symbol = Symbol("read body");
 
+/** Up to here a body may come without anybody seeing how. */
+export const WHOLE_BYTES_MAX: number = 1024 * 1024;
+
 /** Who wants to know how a body comes. */
 export interface BodyProgress {
   /** The client is waited for. */
@@ -28,7 +31,7 @@ export interface DirectBody {
    *
    * @param length What `content-length` says.
    * @param memory What it is read into, where that is cheaper than memory of its own.
-   * @param progress Told of what has come, at least where the body is larger than 1 MiB.
+   * @param progress Told of what has come, at least where the body is larger than {@link WHOLE_BYTES_MAX}.
    * @returns Its bytes; fewer only where it ended early without an error.
    */
   [READ_BODY]?(

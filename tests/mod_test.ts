@@ -65,6 +65,14 @@ describe("the public interface", () => {
     await again.close();
   });
 
+  test("gives no memory that threads share to a backend of one's own", async () => {
+    const backend = new MemoryBackend({ clock: new ManualClock() });
+    await assert.rejects(openStore(backend, { codecThreads: 1 }), {
+      name: "RangeError",
+      message: /codecThreads is 1, with a backend of your own: wants 0/,
+    });
+  });
+
   test("refuses settings that do not exist, by name", async () => {
     await assert.rejects(openStore("memory:", { speed: 9 } as object), {
       name: "TypeError",

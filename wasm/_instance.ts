@@ -1,5 +1,6 @@
-/** Compiles the committed module once per process and makes instances of it. @module */
-import { MODULE_BASE64 } from "./module.gen.ts";
+/** Compiles the committed modules once per process and makes instances of them. @module */
+import { ARENA_START } from "./limits.ts";
+import { MODULE_BASE64, SHARED_MODULE_BASE64 } from "./module.gen.ts";
 
 const PAGE_BYTES = 65536;
 
@@ -11,6 +12,7 @@ export interface CodecExports {
   readonly HASH_STATE_BYTES: WebAssembly.Global;
   compress(source: number, length: number, target: number): number;
   decompress(source: number, length: number, target: number, capacity: number): number;
+  encodeBlocks(...call: BlocksArguments): number;
   xxh32(source: number, length: number): number;
   xxh32Begin(state: number): void;
   xxh32Update(state: number, source: number, length: number): void;
@@ -21,23 +23,46 @@ export interface CodecExports {
   xxh64Digest(state: number): bigint;
 }
 
-let compiled: WebAssembly.Module | undefined;
+/** Arguments of `encodeBlocks`, in order; the last says whether to compress. */
+export type BlocksArguments = readonly [
+  source: number,
+  length: number,
+  blockBytes: number,
+  target: number,
+  contentState: number,
+  frameState: number,
+  entries: number,
+  isCompressed: boolean,
+];
 
-function compiledModule(): WebAssembly.Module {
-  if (compiled === undefined) {
-    const binary = atob(MODULE_BASE64);
-    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
-    compiled = new WebAssembly.Module(bytes);
-  }
-  return compiled;
+/** What another thread needs for an instance of its own in the same memory. */
+export interface SharedInstance {
+  readonly module: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+}
+
+let compiled: WebAssembly.Module | undefined;
+let compiledShared: WebAssembly.Module | undefined;
+
+function compile(base64: string): WebAssembly.Module {
+  return new WebAssembly.Module(Uint8Array.from(atob(base64), (one) => one.charCodeAt(0)));
 }
 
 /** Makes an instance whose memory has room for `arenaBytes` after the module's own part. */
 export function instantiate(arenaBytes: number): CodecExports {
-  const instance = new WebAssembly.Instance(compiledModule());
+  compiled ??= compile(MODULE_BASE64);
+  const instance = new WebAssembly.Instance(compiled);
   const exports = instance.exports as unknown as CodecExports;
-  const wantedBytes = exports.ARENA_START.value + arenaBytes;
-  const missingBytes = wantedBytes - exports.memory.buffer.byteLength;
+  const missingBytes = ARENA_START + arenaBytes - exports.memory.buffer.byteLength;
   if (missingBytes > 0) exports.memory.grow(Math.ceil(missingBytes / PAGE_BYTES));
   return exports;
+}
+
+/** The same, in a memory that another thread may work in. */
+export function instantiateShared(arenaBytes: number): CodecExports & { shared: SharedInstance } {
+  const module = compiledShared ??= compile(SHARED_MODULE_BASE64);
+  const pages = Math.ceil((ARENA_START + arenaBytes) / PAGE_BYTES);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  return { ...exports as unknown as CodecExports, memory, shared: { module, memory } };
 }

@@ -1,6 +1,20 @@
 /** One instance of the module, with checked edges. @module */
-import { type CodecExports, instantiate } from "./_instance.ts";
-import { CODEC_BLOCK_BYTES_MAX, compressBound, HASH_STATE_BYTES, SLOP_BYTES } from "./limits.ts";
+import {
+  type BlocksArguments,
+  type CodecExports,
+  instantiate,
+  instantiateShared,
+  type SharedInstance,
+} from "./_instance.ts";
+import {
+  ARENA_START,
+  BLOCK_ENTRY_BYTES,
+  BLOCK_WORD_BYTES,
+  CODEC_BLOCK_BYTES_MAX,
+  compressBound,
+  HASH_STATE_BYTES,
+  SLOP_BYTES,
+} from "./limits.ts";
 
 const ALIGNMENT = 64;
 const MIB = 1024 * 1024;
@@ -13,6 +27,28 @@ const ARENA_BYTES_DEFAULT = 4 * MIB + compressBound(4 * MIB) + 8 * MIB +
 export interface CodecOptions {
   /** Bytes that the caller can lay out. @default {about 16 MiB} */
   arenaBytes?: number;
+  /** Whether another thread may work in its memory. @default false */
+  isShared?: boolean;
+}
+
+/** What {@link Codec.encodeBlocks} encodes, and where to; places are offsets in {@link Codec.bytes}. */
+export interface BlocksCall {
+  /** Offset of the bytes. */
+  readonly source: number;
+  /** Bytes at `source`. */
+  readonly length: number;
+  /** Bytes of a block before compression, at most 16 MiB; the last one has what is left. */
+  readonly blockBytes: number;
+  /** Offset of the first block, with room for {@link Codec.blocksBound} and the slop. */
+  readonly target: number;
+  /** Offset of the streaming XXH32 that takes the source in. */
+  readonly contentState: number;
+  /** Offset of the streaming XXH64 that takes in what is written. */
+  readonly frameState: number;
+  /** Offset of {@link BLOCK_ENTRY_BYTES} for each block: its stored bytes (uint32 at 0), its XXH64 (uint64 at 8). */
+  readonly entries: number;
+  /** Whether to compress; else every block is stored plainly. */
+  readonly isCompressed: boolean;
 }
 
 /**
@@ -36,16 +72,19 @@ export interface CodecOptions {
 export class Codec {
   /** All of the memory. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What another thread needs to work in this memory; undefined where none may. */
+  readonly shared: SharedInstance | undefined;
   /** First byte that the caller may use; a multiple of 64. */
   readonly arenaStart: number;
   /** End of what the caller may use; a multiple of 64. */
   readonly arenaEnd: number;
   readonly #module: CodecExports;
 
-  private constructor(arenaBytes: number) {
-    this.#module = instantiate(arenaBytes);
+  private constructor(module: CodecExports, shared?: SharedInstance) {
+    this.#module = module;
+    this.shared = shared;
     this.bytes = new Uint8Array(this.#module.memory.buffer as ArrayBuffer);
-    this.arenaStart = this.#module.ARENA_START.value;
+    this.arenaStart = ARENA_START;
     this.arenaEnd = this.bytes.byteLength;
   }
 
@@ -56,14 +95,22 @@ export class Codec {
    * runtime has no such memory left.
    */
   static create(options: CodecOptions = {}): Codec {
-    const { arenaBytes = ARENA_BYTES_DEFAULT } = options;
+    const { arenaBytes = ARENA_BYTES_DEFAULT, isShared = false } = options;
     if (!Number.isInteger(arenaBytes) || arenaBytes < 0 || arenaBytes > ARENA_BYTES_MAX) {
       throw new RangeError(
         `Cannot create a codec with an arena of ${arenaBytes} bytes: ` +
           `wants a whole number from 0 to ${ARENA_BYTES_MAX}`,
       );
     }
-    return new Codec(arenaBytes);
+    if (!isShared) return new Codec(instantiate(arenaBytes));
+    const { shared, ...module } = instantiateShared(arenaBytes);
+    return new Codec(module, shared);
+  }
+
+  /** Bytes at most that blocks of a source take, without the slop behind them. */
+  static blocksBound(length: number, blockBytes: number): number {
+    const blocks = Math.ceil(length / blockBytes);
+    return blocks * (BLOCK_WORD_BYTES + compressBound(Math.min(length, blockBytes)));
   }
 
   /**
@@ -98,6 +145,43 @@ export class Codec {
     this.#checkBlock("decompress", source, length);
     this.#checkBlock("decompress into", target, capacity);
     return this.#module.decompress(source, length, target, capacity);
+  }
+
+  /**
+   * Encodes bytes as blocks of an LZ4 frame, each behind its length, plainly where compressing makes it no smaller.
+   * Source: LZ4 Frame Format Description.
+   *
+   * @returns Offset behind the last block.
+   * @throws {RangeError} When anything that is read or written does not lie inside the arena.
+   */
+  encodeBlocks(call: BlocksCall): number {
+    return this.#module.encodeBlocks(...this.blocksArguments(call));
+  }
+
+  /**
+   * What to call `encodeBlocks` with, for whoever does so on another thread.
+   *
+   * @throws {RangeError} When anything that is read or written does not lie inside the arena.
+   */
+  blocksArguments(call: BlocksCall): BlocksArguments {
+    const { source, length, blockBytes, target, contentState, frameState, entries } = call;
+    this.#checkBlock("encode blocks of", source, Math.min(blockBytes, length));
+    this.#check("encode", source, length, SLOP_BYTES);
+    this.#check("encode into", target, Codec.blocksBound(length, blockBytes), SLOP_BYTES);
+    this.#check("hash into", contentState, HASH_STATE_BYTES);
+    this.#check("hash into", frameState, HASH_STATE_BYTES);
+    this.#check("tell of blocks at", entries, BLOCK_ENTRY_BYTES * Math.ceil(length / blockBytes));
+    const { isCompressed } = call;
+    return [
+      source,
+      length,
+      blockBytes,
+      target,
+      contentState,
+      frameState,
+      entries,
+      isCompressed,
+    ];
   }
 
   /**

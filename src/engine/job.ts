@@ -23,6 +23,7 @@ import { type CommitOptions, JobCommit } from "./job_commit.ts";
 import { JobReads } from "./job_reads.ts";
 import { JobRun } from "./job_run.ts";
 import { droppedByResume, planResume } from "./job_resume.ts";
+import type { CodecThread } from "./port/codec_thread.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type {
@@ -66,6 +67,8 @@ export interface OwnedJobOptions {
   readonly opened: OpenedJob;
   /** Makes local copies. @default none are made */
   readonly local?: LocalRecovery;
+  /** What large batches are encoded on. @default this thread */
+  readonly codecThread?: CodecThread;
   /** Called once, when the job has let go of everything. */
   readonly onClosed: () => void;
 }
@@ -480,7 +483,7 @@ export class OwnedJob implements Job {
       readonly start: OpenedJob["tail"]["writers"];
     },
   ): JobRun {
-    const { place, settings, ports, local } = this.#options;
+    const { place, settings, ports } = this.#options;
     const { run } = this.#checkpointer.newest;
     return new JobRun({
       place,
@@ -490,7 +493,7 @@ export class OwnedJob implements Job {
       ports,
       start,
       carried: carried as readonly NeededFile[],
-      uploads: uploads ?? beginUploads({ place, epoch: owner.epoch, run, settings, ports, local }),
+      uploads: uploads ?? beginUploads({ ...this.#options, epoch: owner.epoch, run }),
       readStored: (writer, from, to) => this.#reads.readStored(writer, from, to),
     });
   }

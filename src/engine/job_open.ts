@@ -18,6 +18,7 @@ import { sweepTemporaries } from "./checkpoint/temporaries.ts";
 import { TidemarkError } from "./errors.ts";
 import type { GenerationBody } from "./format/generation.ts";
 import type { ManifestBody } from "./format/manifest.ts";
+import type { CodecThread } from "./port/codec_thread.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import type { OwnerLock } from "./storage/backend.ts";
@@ -32,6 +33,8 @@ export interface JobOpenOptions extends JobOptions {
   readonly ports: Ports;
   /** Makes local copies. @default none are made */
   readonly local?: LocalRecovery;
+  /** What large batches are encoded on. @default this thread */
+  readonly codecThread?: CodecThread;
 }
 
 /** An open job, ready to serve. */
@@ -200,11 +203,11 @@ async function recover(
   owner: OwnerKey,
   checkpointer: Checkpointer,
 ): Promise<Pick<OpenedJob, "uploads" | "tail" | "carried" | "report">> {
-  const { place, settings, ports, local } = options;
+  const { place, settings, ports, local, codecThread } = options;
   const { epoch } = owner;
   const found = await findOrGiveUpTail(options, checkpointer, epoch);
   const { run } = checkpointer.newest;
-  const uploads = beginUploads({ place, epoch, run, settings, ports, local });
+  const uploads = beginUploads({ place, epoch, run, settings, ports, local, codecThread });
   try {
     return { uploads, ...await takeOver(options, checkpointer, uploads, found) };
   } catch (error) {

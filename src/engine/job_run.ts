@@ -390,6 +390,7 @@ export class JobRun implements WriterContext {
     this.#hideGauge();
     this.throttle.close(reason);
     void this.scheduler.close({ mode: "abort", reason });
+    this.log.withdraw();
     for (const writer of this.#writers.values()) writer.end(reason);
   }
 

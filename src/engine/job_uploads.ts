@@ -7,6 +7,7 @@ import { copyBatch } from "./changelog/batch_copy.ts";
 import type { NeededFile, Tail } from "./changelog/tail.ts";
 import type { JobPlace } from "./checkpoint/catalog_read.ts";
 import { withLogFields } from "./log_fields.ts";
+import type { CodecThread } from "./port/codec_thread.ts";
 import type { Ports } from "./port/ports.ts";
 import type { StoreSettings } from "./settings.ts";
 import { ChangeFileLog } from "./upload/change_file_log.ts";
@@ -24,6 +25,8 @@ export interface JobUploadsOptions {
   readonly ports: Ports;
   /** Makes local copies. @default none are made */
   readonly local?: LocalRecovery;
+  /** What large batches are encoded on. @default this thread */
+  readonly codecThread?: CodecThread;
 }
 
 /** The files of one epoch, and who needs them. */
@@ -36,7 +39,7 @@ export interface JobUploads {
 
 /** Begins an epoch's files. Nothing is written before the first batch. */
 export function beginUploads(options: JobUploadsOptions): JobUploads {
-  const { place, epoch, run, settings, local } = options;
+  const { place, epoch, run, settings, local, codecThread } = options;
   const ports = withLogFields(options.ports, { epoch });
   // The collection finds by itself what nobody needs any more.
   const deleter: Deleter = {
@@ -50,7 +53,17 @@ export function beginUploads(options: JobUploadsOptions): JobUploads {
   const metrics = new UploadMetrics(ports.metrics, place.keys.job);
   const { backend, keys, store } = place;
   const followers = local === undefined ? [registry] : [registry, local];
-  const log = new ChangeFileLog({ backend, keys, store, epoch, run, settings, ports, followers });
+  const log = new ChangeFileLog({
+    backend,
+    keys,
+    store,
+    epoch,
+    run,
+    settings,
+    ports,
+    codecThread,
+    followers,
+  });
   return { log, registry, metrics, local };
 }
 

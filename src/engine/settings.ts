@@ -37,6 +37,11 @@ export interface StoreSettings {
   fileSystem: "auto" | "node" | "deno" | "bun";
   /** How blocks of change files are stored; `none` stores them plainly. @default "lz4" */
   compression: "lz4" | "none";
+  /**
+   * Threads that encode batches of 256 KiB and more while the engine's own goes on; 0: that one does it. One takes up to
+   * 80 MiB. Not for a backend of one's own, which it would give shared memory. @default 0
+   */
+  codecThreads: number;
   /** Size of a block before compression: 64 KiB, 256 KiB, 1 MiB or 4 MiB. @default 262144 */
   blockBytes: number;
   /** Largest change that is taken. @default 268435456 */
@@ -112,6 +117,7 @@ export const DEFAULT_SETTINGS: Readonly<StoreSettings> = Object.freeze({
   create: true,
   fileSystem: "auto",
   compression: "lz4",
+  codecThreads: 0,
   blockBytes: BLOCK_BYTES_DEFAULT,
   changeBytesMax: CHANGE_BYTES_MAX,
   reserveBytes: RESERVE_BYTES,
@@ -154,6 +160,7 @@ const COUNT = "a whole number";
 type Range = readonly [min: number, max: number, kind: string];
 
 const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
+  codecThreads: [0, 1, COUNT],
   changeBytesMax: [1, CHANGE_BYTES_MAX, BYTES],
   reserveBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
   storeBytesMax: [0, Number.MAX_SAFE_INTEGER, BYTES],

@@ -20,6 +20,7 @@ import { StoredJobReader } from "./job_reader.ts";
 import { salvageJob } from "./job_salvage.ts";
 import { JobKeys, JOBS_PREFIX, MARKER_KEY } from "./paths.ts";
 import { withLogFields } from "./log_fields.ts";
+import type { CodecThread } from "./port/codec_thread.ts";
 import type { Ports } from "./port/ports.ts";
 import { StoreHealth } from "./store_health.ts";
 import type { StoreSettings } from "./settings.ts";
@@ -51,6 +52,8 @@ import { UploadMetrics } from "./upload/upload_metrics.ts";
 export interface StoreOpenOptions {
   /** Where local copies of change files are made. @default none are made */
   readonly local?: StorageBackend;
+  /** What large batches are encoded on; it ends with the store. @default this thread */
+  readonly codecThread?: CodecThread;
 }
 
 /** Folders that only a job has which was published. */
@@ -71,6 +74,7 @@ export class OpenStore implements Store {
   readonly isNew: boolean;
   readonly #backend: StorageBackend;
   readonly #local: LocalDisk | undefined;
+  readonly #codecThread: CodecThread | undefined;
   readonly #reserve: Reserve;
   /** @default there is no limit */
   readonly #room: StoreRoom | undefined;
@@ -93,12 +97,14 @@ export class OpenStore implements Store {
       readonly marker: MarkerBody;
       readonly isNew: boolean;
       readonly local: LocalDisk | undefined;
+      readonly codecThread: CodecThread | undefined;
     },
   ) {
     const isLimited = settings.mode === "own" && StoreRoom.isLimited(settings);
     this.#room = isLimited ? new StoreRoom(backend, ports, settings) : undefined;
     this.#backend = this.#room === undefined ? backend : new LimitedBackend(backend, this.#room);
     this.#local = found.local;
+    this.#codecThread = found.codecThread;
     this.#reserve = new Reserve(
       this.#backend,
       ports,
@@ -139,7 +145,8 @@ export class OpenStore implements Store {
     if (isOwn) await backend.prepare({ create: settings.create });
     marker ??= await createMarker(backend, ports);
     const local = await openLocal(options.local, marker.store, isOwn, ports);
-    const store = new OpenStore(backend, settings, ports, { marker, isNew, local });
+    const { codecThread } = options;
+    const store = new OpenStore(backend, settings, ports, { marker, isNew, local, codecThread });
     if (isOwn) await sweepStoreTemporaries(backend, ports);
     await store.#reserve.ensure();
     await store.#room?.recount();
@@ -239,10 +246,11 @@ export class OpenStore implements Store {
     const settings = this.#settings;
     const ports = withLogFields(this.#ports, { job: id });
     const local = this.#local && this.#localRecovery(id, this.#local);
+    const codecThread = this.#codecThread;
     try {
-      const opened = await openJob({ ...options, place, settings, ports, local });
+      const opened = await openJob({ ...options, place, settings, ports, local, codecThread });
       const onClosed = () => void (this.#jobs.delete(id), this.#openJobs.delete(id));
-      const job = new OwnedJob({ place, settings, ports, opened, local, onClosed });
+      const job = new OwnedJob({ place, settings, ports, opened, local, codecThread, onClosed });
       this.#openJobs.set(id, job);
       return job;
     } catch (error) {
@@ -401,6 +409,7 @@ export class OpenStore implements Store {
         await job?.close();
       }),
     );
+    await this.#codecThread?.close();
     await this.#backend.close();
     await this.#closeLocal();
     const failures = closed.flatMap((result) =>

@@ -10,6 +10,7 @@ import { OpenStore } from "../engine/store.ts";
 import type { Store } from "../engine/types.ts";
 import { openBackend } from "./open_backend.ts";
 import { systemPorts } from "./system_ports.ts";
+import { WorkerCodecThread } from "./worker_codec_thread.ts";
 
 /**
  * Settings of a store, and what it reports to.
@@ -71,9 +72,18 @@ export async function openStore(
   const settings = resolveSettings(given);
   const ports = systemPorts({ logger, metrics, clock });
   const { fileSystem } = settings;
+  if (settings.codecThreads > 0 && !isPlace(location)) throw sharedWithOthers(settings);
   const backend = isPlace(location) ? openBackend(location, { ...ports, fileSystem }) : location;
   const local = openLocal(backend, settings, ports);
-  return await OpenStore.open(backend, settings, ports, { local });
+  const codecThread = settings.codecThreads > 0 ? new WorkerCodecThread(ports.logger) : undefined;
+  return await OpenStore.open(backend, settings, ports, { local, codecThread });
+}
+
+/** Most that a backend could do with bytes in shared memory, web APIs refuse. */
+function sharedWithOthers({ codecThreads }: StoreSettings): RangeError {
+  return new RangeError(
+    `Setting codecThreads is ${codecThreads}, with a backend of your own: wants 0, as what a thread has encoded lies in shared memory`,
+  );
 }
 
 function isPlace(location: string | URL | StorageBackend): location is string | URL {

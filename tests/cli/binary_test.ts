@@ -9,6 +9,9 @@ import { withFolder } from "./_run.ts";
 
 const TO_W = ["--job", "j", "--writer", "w"];
 
+/** Encoded on a thread of its own. */
+const LARGE = `${"three ".repeat(100_000)}\n`;
+
 const skip = RUNTIME === "deno" && "built once under Bun and once under Node";
 
 test(
@@ -32,9 +35,16 @@ test(
       const [url] = await sidecar.said("stdout", /http:\/\/127\.0\.0\.1:\d+/);
       const remote = await execute([tidemark, "append", "--url", url, ...TO_W], { cwd, stdin });
       assert.match(remote.stdout, /next offset 4/, remote.stderr);
+      const large = await execute([tidemark, "append", "--url", url, ...TO_W], {
+        cwd,
+        stdin: LARGE,
+      });
+      assert.match(large.stdout, /next offset 5/, large.stderr);
       sidecar.signal("SIGTERM");
-      assert.equal((await sidecar.ended).code, 0);
+      const { code, stderr } = await sidecar.ended;
+      assert.equal(code, 0, stderr);
+      assert.equal(/WARN|ERROR/.test(stderr), false, stderr);
       const restored = await execute([tidemark, "restore", ...TO_W, "--at", "tail"], { cwd });
-      assert.equal(restored.stdout, stdin.repeat(2), restored.stderr);
+      assert.equal(restored.stdout, stdin.repeat(2) + LARGE, restored.stderr);
     }),
 );

@@ -7,6 +7,8 @@ import { execute, ROOT, Running, RUNTIME } from "./_process.ts";
 import { run, withFolder } from "./_run.ts";
 
 const TO_W = ["--job", "j", "--writer", "w"];
+/** Encoded on a thread of its own, which needs no permission. */
+const LARGE = `${"two ".repeat(200_000)}\n`;
 const skip = RUNTIME !== "deno" && "permissions are Deno's";
 
 /** The line of `deno task serve`, for any free port. */
@@ -64,13 +66,13 @@ test(
       }
       const [sidecar, url] = await begin();
       await using recovered = sidecar;
-      await append(url, "two\n");
+      await append(url, LARGE);
       recovered.signal("SIGTERM");
       const { code, stderr } = await recovered.ended;
       assert.equal(code, 0, stderr);
       assert.equal(/NotCapable|WARN|ERROR/.test(stderr), false, stderr);
       const tail = await run(["restore", "--store", store, ...TO_W, "--at", "tail"]);
-      assert.equal(tail.stdout, "one\ntwo\n");
+      assert.equal(tail.stdout, `one\n${LARGE}`);
     }),
 );
 

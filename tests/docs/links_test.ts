@@ -22,6 +22,7 @@ const OTHERS = new Set([
     "--check",
     "--enable-source-maps",
     "--import",
+    "--initial-old-space-size",
     "--max-semi-space-size",
     "--test",
     "--compile",

@@ -5,7 +5,7 @@ import { encodeChanges } from "../../src/engine/format/change_input.ts";
 import { resolveSettings, type StoreSettings } from "../../src/engine/settings.ts";
 import type { StorageBackend } from "../../src/engine/storage/backend.ts";
 import { MemoryBackend } from "../../src/engine/storage/memory_backend.ts";
-import { OpenStore } from "../../src/engine/store.ts";
+import { OpenStore, type StoreOpenOptions } from "../../src/engine/store.ts";
 import type {
   EncodedChanges,
   Job,
@@ -75,10 +75,12 @@ let processes = 0;
 export async function openEngine(
   objects: StorageBackend = newMemory(),
   settings: Partial<StoreSettings> = {},
+  options: StoreOpenOptions = {},
 ): Promise<Engine> {
   const ports = new Surroundings(++processes);
   const backend = new FaultyBackend(objects);
-  const store = await OpenStore.open(backend, resolveSettings({ ...AT_ONCE, ...settings }), ports);
+  const resolved = resolveSettings({ ...AT_ONCE, ...settings });
+  const store = await OpenStore.open(backend, resolved, ports, options);
   return { store, backend, ports };
 }
 

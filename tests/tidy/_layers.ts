@@ -26,7 +26,7 @@ const LAYERS: readonly Layer[] = [
     name: "base",
     files:
       /^src\/engine\/(?:port\/.*|errors|limits|paths|types|types\/.*|settings|uuid|version)(?:\.ts)?$/,
-    below: [],
+    below: ["wasm"],
   },
   { name: "format", files: /^src\/engine\/format\//, below: [...BASE, "wasm"] },
   { name: "storage", files: /^src\/engine\/storage\//, below: BASE },

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
   acquireCodec,
+  BLOCK_ENTRY_BYTES,
+  BLOCK_WORD_BYTES,
+  type BlocksCall,
   Codec,
   CODEC_BLOCK_BYTES_MAX,
   compressBound,
@@ -9,6 +12,8 @@ import {
   releaseCodec,
   SLOP_BYTES,
 } from "../../wasm/mod.ts";
+
+import { SeededRandom } from "../doubles/seeded_random.ts";
 
 const MIB = 1024 * 1024;
 
@@ -42,6 +47,106 @@ describe("Codec.create", () => {
     assert.equal(second.bytes[second.arenaStart], 0);
   });
 });
+
+for (const isShared of [false, true]) {
+  describe(`Codec.encodeBlocks, ${isShared ? "in shared memory" : "in memory of its own"}`, () => {
+    const KIB = 1024;
+    const codec = Codec.create({ isShared });
+    const contentState = codec.arenaStart;
+    const frameState = contentState + HASH_STATE_BYTES;
+    const entries = frameState + HASH_STATE_BYTES;
+    const source = entries + 64 * BLOCK_ENTRY_BYTES;
+    const call = (length: number, blockBytes: number, isCompressed = true): BlocksCall => {
+      const target = source + length + SLOP_BYTES;
+      codec.xxh32Begin(contentState);
+      codec.xxh64Begin(frameState);
+      return {
+        source,
+        length,
+        blockBytes,
+        target,
+        contentState,
+        frameState,
+        entries,
+        isCompressed,
+      };
+    };
+    /** Every other block can be compressed. */
+    const fill = (length: number, blockBytes: number): void => {
+      const random = new SeededRandom(length);
+      for (let at = 0; at < length; at += blockBytes) {
+        const part = codec.bytes.subarray(source + at, source + Math.min(at + blockBytes, length));
+        if (at / blockBytes % 2 === 0) part.fill(7);
+        else random.fill(part);
+      }
+    };
+
+    for (const blockBytes of [64 * KIB, 256 * KIB]) {
+      for (const length of [1, 1000, blockBytes, blockBytes + 1, 5 * blockBytes - 3]) {
+        for (const isCompressed of [true, false]) {
+          test(`${length} bytes in blocks of ${blockBytes}, compressed: ${isCompressed}`, () => {
+            fill(length, blockBytes);
+            const blocks = call(length, blockBytes, isCompressed);
+            const end = codec.encodeBlocks(blocks);
+            assert.ok(end <= blocks.target + Codec.blocksBound(length, blockBytes));
+            assert.equal(codec.xxh32Digest(contentState), codec.xxh32(source, length));
+            const { target } = blocks;
+            assert.equal(codec.xxh64Digest(frameState), codec.xxh64(target, end - target));
+            const view = new DataView(codec.bytes.buffer);
+            const scratch = end + SLOP_BYTES;
+            let at = target;
+            for (let from = 0, i = 0; from < length; from += blockBytes, i++) {
+              const plainBytes = Math.min(blockBytes, length - from);
+              const word = view.getUint32(at, true);
+              const stored = word & 0x7fffffff;
+              const isPlain = word !== stored;
+              assert.equal(isPlain, !isCompressed || i % 2 === 1 || plainBytes < 10);
+              assert.equal(view.getUint32(entries + 16 * i, true), stored);
+              assert.equal(
+                view.getBigUint64(entries + 16 * i + 8, true),
+                codec.xxh64(at, BLOCK_WORD_BYTES + stored),
+              );
+              at += BLOCK_WORD_BYTES;
+              const found = isPlain ? at : scratch;
+              if (!isPlain) {
+                assert.equal(codec.decompress(at, stored, scratch, plainBytes), plainBytes);
+              }
+              const wanted = codec.bytes.slice(source + from, source + from + plainBytes);
+              assert.deepEqual(codec.bytes.slice(found, found + plainBytes), wanted);
+              at += stored;
+            }
+            assert.equal(at, end);
+          });
+        }
+      }
+    }
+
+    test("refuses what does not lie in the arena", () => {
+      const good = call(64 * KIB, 64 * KIB);
+      const far = codec.arenaEnd - 1;
+      for (
+        const part of [
+          { source: 0 },
+          { source: far },
+          { target: far },
+          { length: -1 },
+          { length: 2 ** 30 },
+          { contentState: far },
+          { frameState: 0 },
+          { entries: far },
+        ]
+      ) assert.throws(() => codec.encodeBlocks({ ...good, ...part }), RangeError);
+      for (const blockBytes of [0, -1, 0.5, NaN]) {
+        assert.throws(() => codec.encodeBlocks({ ...good, blockBytes }), RangeError);
+      }
+    });
+
+    test(`tells another thread what it needs: ${isShared}`, () => {
+      assert.equal(codec.shared !== undefined, isShared);
+      assert.equal(codec.bytes.buffer instanceof SharedArrayBuffer, isShared);
+    });
+  });
+}
 
 describe("compressBound", () => {
   test("counts what a block can grow by", () => {

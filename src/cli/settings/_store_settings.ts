@@ -52,6 +52,12 @@ export const STORE_SETTINGS: StoreRows & {
   uploadDeadlineMs: row("uploadDeadlineMs", "milliseconds after which no attempt begins"),
   discardConcurrencyMax: row("discardConcurrencyMax", "files that are deleted at once"),
   compression: row("compression", "how blocks of change files are stored: lz4, none"),
+  // Requests are answered meanwhile.
+  codecThreads: setting(
+    storeReader("codecThreads"),
+    "1",
+    "threads that large batches are encoded on: 0 or 1",
+  ),
   blockBytes: row("blockBytes", "size of a block before compression"),
   changeFileBytesMax: row("changeFileBytesMax", "size at which a change file ends"),
   changeFileAgeMsMax: row("changeFileAgeMsMax", "milliseconds after which a change file ends"),

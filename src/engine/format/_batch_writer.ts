@@ -2,23 +2,23 @@
  * Writes the bytes of one batch, or of a state object, into the codec's memory: the LZ4 frame, block by block, then what comes behind it.
  *
  * ```
- * XXH32 state | XXH64 state | one block of the body | output | output
+ * XXH32 state | XXH64 state | what is told of blocks | blocks of the body | output | output
  * ```
  *
  * One output is filled while what is in the other may still be on its way to the disk.
  * @module
  */
-import { type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
-import { MIB } from "../limits.ts";
-import { writeUint32 } from "./_bytes.ts";
 import {
-  BLOCK_WORD_BYTES,
-  blockWord,
-  DESCRIPTOR_AT,
-  headerChecksum,
-  LZ4_TAIL_BYTES,
-  writeLz4Header,
-} from "./_lz4_frame.ts";
+  BLOCK_ENTRY_BYTES,
+  type BlocksCall,
+  type Codec,
+  HASH_STATE_BYTES,
+  SLOP_BYTES,
+} from "../../../wasm/mod.ts";
+import { BLOCK_BYTES_MIN, MIB } from "../limits.ts";
+import { type LentCodec, RUN_BYTES_MAX } from "../port/codec_thread.ts";
+import { readHash, readUint32, writeUint32 } from "./_bytes.ts";
+import { DESCRIPTOR_AT, headerChecksum, LZ4_TAIL_BYTES, writeLz4Header } from "./_lz4_frame.ts";
 import type { Block } from "./change_file.ts";
 
 /** Bytes of a piece, about. */
@@ -26,10 +26,17 @@ const PIECE_BYTES = MIB;
 /** Bytes after which no other block goes into a piece. */
 const FULL_BYTES: number = MIB * 3 / 4;
 
+const ENTRIES_BYTES: number = BLOCK_ENTRY_BYTES * (RUN_BYTES_MAX / BLOCK_BYTES_MIN);
+
+/** Puts bytes of the body into memory. */
+export type Fill = (memory: Uint8Array, at: number) => void;
+
 /** How to write a batch. */
 export interface BatchWriterOptions {
   readonly compression: "lz4" | "none";
   readonly blockBytes: number;
+  /** Bytes of the body that are encoded at once, whole blocks. @default one block */
+  readonly runBytes?: number;
 }
 
 /** One batch on its way into a file. */
@@ -41,6 +48,7 @@ export class BatchWriter {
   readonly #options: BatchWriterOptions;
   readonly #contentState: number;
   readonly #frameState: number;
+  readonly #entries: number;
   readonly #input: number;
   /** Where the two outputs begin, and how long each is. */
   readonly #outputs: readonly [number, number];
@@ -54,8 +62,9 @@ export class BatchWriter {
     this.#options = options;
     this.#contentState = codec.arenaStart;
     this.#frameState = this.#contentState + HASH_STATE_BYTES;
-    this.#input = this.#frameState + HASH_STATE_BYTES;
-    const first = this.#input + options.blockBytes + SLOP_BYTES;
+    this.#entries = this.#frameState + HASH_STATE_BYTES;
+    this.#input = this.#entries + ENTRIES_BYTES;
+    const first = this.#input + (options.runBytes ?? options.blockBytes) + SLOP_BYTES;
     this.#capacity = Math.floor((codec.arenaEnd - first) / 2);
     this.#outputs = [first, first + this.#capacity];
     this.#output = first;
@@ -80,25 +89,54 @@ export class BatchWriter {
     this.#advance(layout.bytes);
   }
 
-  /** Writes the body's next `length` bytes, at most a block, as `fill` puts them into memory. */
-  *block(length: number, fill: (memory: Uint8Array, at: number) => void): Generator<Uint8Array> {
+  /** Writes the body's next `length` bytes, at most a run and whole blocks but for the last. */
+  *encode(length: number, fill: Fill): Generator<Uint8Array> {
+    yield* this.#makeRoom();
+    fill(this.#codec.bytes, this.#input);
+    this.#took(length, this.#codec.encodeBlocks(this.#blocksCall(length)));
+  }
+
+  /** The same on another thread: where it has to be waited for, a promise comes instead of a piece. */
+  *encodeOnThread(
+    length: number,
+    fill: Fill,
+    lent: LentCodec,
+  ): Generator<Uint8Array | Promise<void>> {
+    yield* this.#makeRoom();
+    let end = this.#end;
+    fill(lent.content, 0);
+    yield lent.encodeBlocks(this.#blocksCall(length)).then((at) => void (end = at));
+    this.#took(length, end);
+  }
+
+  *#makeRoom(): Generator<Uint8Array> {
     if (this.#end - this.#output >= FULL_BYTES) yield* this.flush();
-    const codec = this.#codec;
-    fill(codec.bytes, this.#input);
-    codec.xxh32Update(this.#contentState, this.#input, length);
-    const target = this.#end + BLOCK_WORD_BYTES;
-    let stored = this.#options.compression === "lz4"
-      ? codec.compress(this.#input, length, target)
-      : length;
-    const plain = stored >= length;
-    if (plain) {
-      codec.bytes.copyWithin(target, this.#input, this.#input + length);
-      stored = length;
+  }
+
+  #blocksCall(length: number): BlocksCall {
+    return {
+      source: this.#input,
+      length,
+      blockBytes: this.#options.blockBytes,
+      target: this.#end,
+      contentState: this.#contentState,
+      frameState: this.#frameState,
+      entries: this.#entries,
+      isCompressed: this.#options.compression === "lz4",
+    };
+  }
+
+  #took(length: number, end: number): void {
+    this.#takeEntries(Math.ceil(length / this.#options.blockBytes));
+    this.frameLength += end - this.#end;
+    this.#end = end;
+  }
+
+  #takeEntries(count: number): void {
+    const { bytes } = this.#codec;
+    for (let i = 0, at = this.#entries; i < count; i++, at += BLOCK_ENTRY_BYTES) {
+      this.blocks.push({ length: readUint32(bytes, at), hash: readHash(bytes, at + 8) });
     }
-    writeUint32(codec.bytes, this.#end, blockWord(stored, plain));
-    const hash = codec.xxh64(this.#end, BLOCK_WORD_BYTES + stored);
-    this.blocks.push({ length: stored, hash });
-    this.#advance(BLOCK_WORD_BYTES + stored);
   }
 
   /** Writes the tail of the LZ4 frame. */

@@ -2,15 +2,10 @@
  * Reads parts of a batch's body, forwards: only the blocks that are needed, each checked against the index.
  * @module
  */
-import { type Codec, SLOP_BYTES } from "../../../wasm/mod.ts";
+import { BLOCK_WORD_BYTES, type Codec, SLOP_BYTES } from "../../../wasm/mod.ts";
 import { BLOCK_BYTES_MAX, MIB } from "../limits.ts";
 import { readUint32 } from "./_bytes.ts";
-import {
-  BLOCK_WORD_BYTES,
-  blockContentBytes,
-  LZ4_HEADER_BYTES,
-  readBlockWord,
-} from "./_lz4_frame.ts";
+import { blockContentBytes, LZ4_HEADER_BYTES, readBlockWord } from "./_lz4_frame.ts";
 import { corrupt, orCorrupt } from "./_malformed.ts";
 import { wantSame } from "./_want.ts";
 import { type ByteSource, readRangeInto } from "./byte_source.ts";

@@ -6,6 +6,7 @@
  * ```
  * @module
  */
+import { BLOCK_WORD_BYTES } from "../../../wasm/mod.ts";
 import { BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, KIB, MIB } from "../limits.ts";
 import { readUint32, readUint64, writeUint32, writeUint64 } from "./_bytes.ts";
 import { Malformed } from "./_malformed.ts";
@@ -37,8 +38,6 @@ export const UNSIZED: HeaderLayout = {
 
 /** Bytes before the first block of a batch. */
 export const LZ4_HEADER_BYTES: number = SIZED.bytes;
-/** Bytes of a block's word. */
-export const BLOCK_WORD_BYTES = 4;
 /** Bytes after the last block: end mark and content checksum. */
 export const LZ4_TAIL_BYTES = 8;
 /** Where the bytes that the header checksum covers begin. */
@@ -100,11 +99,6 @@ export function readLz4Header(
   }
   if (!layout.hasContentSize) return { blockBytes };
   return { blockBytes, contentBytes: readUint64(bytes, at + 6) };
-}
-
-/** The word before a block. */
-export function blockWord(length: number, plain: boolean): number {
-  return plain ? (length | PLAIN) >>> 0 : length;
 }
 
 /**

@@ -1,9 +1,8 @@
 /** Reads the LZ4 frame of a batch, or of a state object, as it is stored, and checks every byte of it. @module */
-import { type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
+import { BLOCK_WORD_BYTES, type Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../../wasm/mod.ts";
 import { BLOCK_BYTES_MAX } from "../limits.ts";
 import { readUint32 } from "./_bytes.ts";
 import {
-  BLOCK_WORD_BYTES,
   blockContentBytes,
   DESCRIPTOR_AT,
   type HeaderLayout,

@@ -2,14 +2,10 @@
  * How large a batch gets: what whoever puts batches together must know before.
  * @module
  */
+import { BLOCK_WORD_BYTES } from "../../../wasm/mod.ts";
 import { BATCH_BODY_BYTES_MAX, INDEX_FRAME_BYTES_MAX } from "../limits.ts";
 import { indexBytesMax, setEntryBytesMax } from "./_index.ts";
-import {
-  BLOCK_WORD_BYTES,
-  checkBlockSize,
-  LZ4_HEADER_BYTES,
-  LZ4_TAIL_BYTES,
-} from "./_lz4_frame.ts";
+import { checkBlockSize, LZ4_HEADER_BYTES, LZ4_TAIL_BYTES } from "./_lz4_frame.ts";
 import { type ChangeSetFacts, setHeaderBytes } from "./change_set.ts";
 export { endFrameBytesMax } from "./_index.ts";
 

@@ -5,9 +5,10 @@
  * Does not own: writing and syncing, when a file ends, how a large batch is split.
  * @module
  */
-import { acquireCodec, type Codec, releaseCodec } from "../../../wasm/mod.ts";
+import { acquireCodec, releaseCodec } from "../../../wasm/mod.ts";
+import { type LentCodec, RUN_BYTES_MAX } from "../port/codec_thread.ts";
 import { batchSize, fitsOneBatch } from "./batch_size.ts";
-import { BatchWriter } from "./_batch_writer.ts";
+import { BatchWriter, type Fill } from "./_batch_writer.ts";
 import { BodyParts } from "./_body_parts.ts";
 import { encodeHeader } from "./_header.ts";
 import { encodeFileIndex, encodeIndex } from "./_index.ts";
@@ -19,6 +20,15 @@ import { type ChangeSet, type ChangeSetEntry, checkSetFacts, entryOf } from "./c
 
 /** The last piece of a batch: who asks for it may still be writing the one before. */
 const NOTHING = new Uint8Array(0);
+
+interface BatchContent {
+  readonly sets: readonly ChangeSet[];
+  readonly entries: ChangeSetEntry[];
+  readonly bodyLength: number;
+}
+
+/** Encodes the body's next bytes, as `fill` puts them into memory. */
+type Encode<Wait> = (length: number, fill: Fill) => Generator<Uint8Array | Wait>;
 
 /** How to encode. */
 export interface ChangeFileEncoderOptions {
@@ -83,19 +93,47 @@ export class ChangeFileEncoder {
    * @throws {RangeError} A change set is out of range, or the batch is above a cap. Nothing was made then.
    */
   *batch(sets: readonly ChangeSet[]): Generator<Uint8Array, Batch> {
-    const { entries, bodyLength } = this.#enterSets(sets);
-    this.#enter("ready", "in a batch");
+    const content = this.#begin(sets);
     const codec = acquireCodec();
     try {
-      const batch = yield* this.#encode(codec, { sets, entries, bodyLength });
-      this.#places.add(batch);
-      this.#length = batch.end;
-      this.#lastIndexHash = batch.indexHash;
-      this.#state = "ready";
-      return batch;
+      const writer = new BatchWriter(codec, this.#options);
+      const encode: Encode<never> = (length, fill) => writer.encode(length, fill);
+      const batch = yield* this.#encode(content, writer, this.#options.blockBytes, encode);
+      yield NOTHING;
+      return this.#took(batch);
     } finally {
       releaseCodec(codec);
     }
+  }
+
+  /**
+   * The same with a codec that works on another thread: a promise stands where it has to be waited for before the next
+   * is asked for. The codec can be given back when the last piece is written.
+   */
+  *batchOnThread(
+    sets: readonly ChangeSet[],
+    lent: LentCodec,
+  ): Generator<Uint8Array | Promise<void>, Batch> {
+    const content = this.#begin(sets);
+    const writer = new BatchWriter(lent.codec, { ...this.#options, runBytes: RUN_BYTES_MAX });
+    const encode: Encode<Promise<void>> = (length, fill) =>
+      writer.encodeOnThread(length, fill, lent);
+    return this.#took(yield* this.#encode(content, writer, RUN_BYTES_MAX, encode));
+  }
+
+  /** @throws {RangeError} see {@link batch} */
+  #begin(sets: readonly ChangeSet[]): BatchContent {
+    const content = this.#enterSets(sets);
+    this.#enter("ready", "in a batch");
+    return content;
+  }
+
+  #took(batch: Batch): Batch {
+    this.#places.add(batch);
+    this.#length = batch.end;
+    this.#lastIndexHash = batch.indexHash;
+    this.#state = "ready";
+    return batch;
   }
 
   /** Takes back a batch that was left before its end, and of which nothing was written. */
@@ -117,18 +155,18 @@ export class ChangeFileEncoder {
     return bytes;
   }
 
-  *#encode(
-    codec: Codec,
-    content: { sets: readonly ChangeSet[]; entries: ChangeSetEntry[]; bodyLength: number },
-  ): Generator<Uint8Array, Batch> {
-    const { sets, entries, bodyLength } = content;
+  *#encode<Wait>(
+    { sets, entries, bodyLength }: BatchContent,
+    writer: BatchWriter,
+    runBytes: number,
+    encode: Encode<Wait>,
+  ): Generator<Uint8Array | Wait, Batch> {
     const { blockBytes } = this.#options;
-    const writer = new BatchWriter(codec, this.#options);
     const body = new BodyParts(sets, (index) => entries[index].headerLength);
     writer.begin(bodyLength);
-    for (let at = 0; at < bodyLength; at += blockBytes) {
-      const length = Math.min(blockBytes, bodyLength - at);
-      yield* writer.block(length, (memory, to) => body.copy(memory, to, length));
+    for (let at = 0; at < bodyLength; at += runBytes) {
+      const length = Math.min(runBytes, bodyLength - at);
+      yield* encode(length, (memory, to) => body.copy(memory, to, length));
     }
     writer.end();
     const unfinished = {
@@ -148,12 +186,11 @@ export class ChangeFileEncoder {
     const index = encodeIndex(unfinished);
     yield* writer.append(index.bytes);
     yield* writer.flush();
-    yield NOTHING;
     const end = unfinished.indexPosition + index.bytes.length;
     return { ...unfinished, end, indexHash: index.hash };
   }
 
-  #enterSets(sets: readonly ChangeSet[]): { entries: ChangeSetEntry[]; bodyLength: number } {
+  #enterSets(sets: readonly ChangeSet[]): BatchContent {
     const size = batchSize(sets, this.#options);
     if (sets.length === 0 || !fitsOneBatch(size)) {
       throw new RangeError(
@@ -168,7 +205,7 @@ export class ChangeFileEncoder {
       bodyOffset += entry.headerLength + entry.byteLength;
       return entry;
     });
-    return { entries, bodyLength: size.bodyBytes };
+    return { sets, entries, bodyLength: size.bodyBytes };
   }
 
   #checkSet(set: ChangeSet): void {

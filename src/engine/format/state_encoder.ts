@@ -128,7 +128,7 @@ export class StateEncoder {
     const content = this.#block.subarray(0, this.#filled);
     // Of the copy: whoever changes the bytes meanwhile gets what is stored, and a good checksum.
     this.#contentHash.update(content);
-    yield* this.#writer.block(this.#filled, (memory, at) => memory.set(content, at));
+    yield* this.#writer.encode(this.#filled, (memory, at) => memory.set(content, at));
     this.#filled = 0;
   }
 }

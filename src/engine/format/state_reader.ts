@@ -6,10 +6,16 @@
  * Does not own: I/O, which a {@link ByteSource} does; which object it should be.
  * @module
  */
-import { acquireCodec, type Codec, releaseCodec, Xxh64 } from "../../../wasm/mod.ts";
+import {
+  acquireCodec,
+  BLOCK_WORD_BYTES,
+  type Codec,
+  releaseCodec,
+  Xxh64,
+} from "../../../wasm/mod.ts";
 import { HEADER_FRAME, STATE_INDEX_FRAME } from "./_frame.ts";
 import { readFirstFrame, readFrameEndingAt } from "./_frame_ends.ts";
-import { BLOCK_WORD_BYTES, blockContentBytes, LZ4_TAIL_BYTES, UNSIZED } from "./_lz4_frame.ts";
+import { blockContentBytes, LZ4_TAIL_BYTES, UNSIZED } from "./_lz4_frame.ts";
 import { orCorrupt, type Range } from "./_malformed.ts";
 import { SourceWindow } from "./_source_window.ts";
 import { decodeStateHeader, decodeStateIndex } from "./_state_frames.ts";

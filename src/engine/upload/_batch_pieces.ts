@@ -1,33 +1,52 @@
 /**
  * A batch on its way through the encoder, piece by piece.
- * Owns: the piece that is made early, while the sync of the batch before runs. Does not own: writing.
+ * Owns: the piece that is made early, while the sync of the batch before runs; the codec of a thread.
+ * Does not own: writing.
  * @module
  */
 import type { Batch } from "../format/change_file.ts";
 import type { ChangeFileEncoder } from "../format/change_file_encoder.ts";
 import type { ChangeSet } from "../format/change_set.ts";
+import { KIB } from "../limits.ts";
+import type { CodecThread, LentCodec } from "../port/codec_thread.ts";
 
-type Step = IteratorResult<Uint8Array, Batch>;
+/** A piece, or the batch at the end. */
+export type PieceStep<Piece = Uint8Array> = IteratorResult<Piece, Batch>;
+
+/** Bytes from which on a batch is worth the way to another thread. */
+const THREAD_BYTES_MIN = 256 * KIB;
 
 /** The pieces of one batch. */
 export class BatchPieces {
   readonly #sets: readonly ChangeSet[];
   readonly #encoder: ChangeFileEncoder;
-  readonly #pieces: Generator<Uint8Array, Batch>;
+  readonly #lent: LentCodec | undefined;
+  readonly #pieces: Generator<Uint8Array | Promise<void>, Batch>;
   /** Gives what the first step came to; undefined once that was asked for. */
-  #early: (() => Step) | undefined;
+  #early: (() => PieceStep<Uint8Array | Promise<void>>) | undefined;
   #isDone = false;
 
-  constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[]) {
+  /** @param thread Encodes large batches. @default this thread does */
+  constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[], thread?: CodecThread) {
     this.#encoder = encoder;
     this.#sets = sets;
-    this.#pieces = encoder.batch(sets);
+    this.#lent = isLarge(sets) ? thread?.lend() : undefined;
+    this.#pieces = this.#lent === undefined
+      ? encoder.batch(sets)
+      : encoder.batchOnThread(sets, this.#lent);
   }
 
-  /** Makes the first piece. What that throws, the first {@link next} throws. */
+  /** Whether another thread makes the pieces. */
+  get isOnThread(): boolean {
+    return this.#lent !== undefined;
+  }
+
+  /** Makes the first piece, or lets the thread begin with it. What that throws, the first {@link next} throws. */
   begin(): void {
     try {
       const step = this.#pieces.next();
+      // Whoever asks for the piece hears of it, unless nobody does.
+      if (step.value instanceof Promise) step.value.catch(() => undefined);
       this.#early = () => step;
     } catch (error) {
       this.#early = () => {
@@ -42,17 +61,22 @@ export class BatchPieces {
   }
 
   /** The next piece, or the batch at the end. */
-  next(): Step {
+  async next(): Promise<PieceStep> {
     const early = this.#early;
     this.#early = undefined;
-    const step = early === undefined ? this.#pieces.next() : early();
-    this.#isDone = step.done === true;
+    let step = early === undefined ? this.#pieces.next() : early();
+    for (; !step.done; step = this.#pieces.next()) {
+      if (!(step.value instanceof Promise)) return { value: step.value };
+      await step.value;
+    }
+    this.#isDone = true;
     return step;
   }
 
-  /** Lets go of the encoder's memory, which nobody may read any more. The file can't go on if a piece was given out. */
+  /** Lets go of the memory of the pieces, which nobody may read any more. The file can't go on if one was given out. */
   leave(): void {
     if (!this.#isDone) this.#pieces.return(undefined as never);
+    this.#lent?.release();
   }
 
   /** Takes a batch back of which no piece was given out: the file goes on as if it had never been begun. */
@@ -60,4 +84,10 @@ export class BatchPieces {
     this.leave();
     this.#encoder.withdraw();
   }
+}
+
+function isLarge(sets: readonly ChangeSet[]): boolean {
+  let bytes = 0;
+  for (const { byteLength } of sets) bytes += byteLength;
+  return bytes >= THREAD_BYTES_MIN;
 }

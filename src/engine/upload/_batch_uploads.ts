@@ -39,7 +39,7 @@ export class BatchUploads {
    */
   upload(
     tasks: readonly UploadTask[],
-    next: () => readonly UploadTask[] | undefined,
+    next: UploadOptions["next"],
   ): Promise<UploadTasksResult> {
     const { executor, retryPolicy, metrics } = this.#components;
     metrics.uploadBatchSizes.record(tasks.length);

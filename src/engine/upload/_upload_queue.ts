@@ -5,8 +5,10 @@
  */
 import { MIB } from "../limits.ts";
 
-/** From so many waiting bytes on, to wait longer costs more than a shared upload saves. */
+/** From so many waiting bytes on, to wait for more costs more than a shared upload saves. */
 const GATHERED_BYTES_MAX = MIB;
+/** Milliseconds that 1 MiB takes to encode, about. */
+const ENCODE_MS_PER_MIB = 1.5;
 /** So many batches wait for nobody after one that has waited in vain: tasks come by themselves then. */
 const BATCHES_AFTER_VAIN_WAIT = 7;
 
@@ -36,6 +38,8 @@ export class UploadQueue<Item> {
   /** As many tasks come next, it seems, and soon. */
   #expected = 0;
   #gatherUntilMs = 0;
+  /** So many from the front are the next batch, come what may. */
+  #closed = 0;
   /** Batches that wait for nobody, before it is tried again. */
   #impatient = 0;
 
@@ -82,7 +86,7 @@ export class UploadQueue<Item> {
     return this.#queued.length < this.#expected && this.#bytes < GATHERED_BYTES_MAX;
   }
 
-  /** Takes the next batch out: in order, up to and with the task that reaches the threshold. */
+  /** Takes the next batch out: in order, up to and with the task that reaches the threshold, unless it was closed. */
   takeBatch(): Item[] {
     if (this.#isGathering) this.#impatient = BATCHES_AFTER_VAIN_WAIT;
     this.#expected = 0;
@@ -90,11 +94,27 @@ export class UploadQueue<Item> {
     return this.#take(count, bytes);
   }
 
-  /** The batch that will be taken next; undefined as long as others may join it. */
-  get fullBatch(): Item[] | undefined {
-    const { count, bytes } = this.#measureBatch();
-    if (count === 0 || bytes < this.#options.thresholdBytes) return undefined;
-    return this.#queued.slice(0, count).map(({ item }) => item);
+  /**
+   * Closes the batch that comes next, so that it can be encoded while the disk works: what is added from now on goes
+   * into a later one. It is closed when it is full, or when to encode it takes longer than the disk, so that more is
+   * gained than those lose who would have joined it.
+   *
+   * @param diskMs Milliseconds that the disk will work.
+   * @returns That batch, or the one that was closed before; undefined while more may join it.
+   */
+  close(nowMs: number, diskMs: number): Item[] | undefined {
+    if (this.#closed === 0) {
+      const { count, bytes } = this.#measureBatch();
+      if (count === 0 || !this.#isWorthClosing(bytes, diskMs)) return undefined;
+      if (this.dueInMs(nowMs)! > 0) return undefined;
+      this.#closed = count;
+    }
+    return this.#queued.slice(0, this.#closed).map(({ item }) => item);
+  }
+
+  #isWorthClosing(bytes: number, diskMs: number): boolean {
+    if (bytes >= this.#options.thresholdBytes) return true;
+    return bytes >= GATHERED_BYTES_MAX && bytes / MIB * ENCODE_MS_PER_MIB >= diskMs;
   }
 
   /** Takes everything out. */
@@ -105,7 +125,8 @@ export class UploadQueue<Item> {
   #measureBatch(): { count: number; bytes: number } {
     let count = 0;
     let bytes = 0;
-    while (count < this.#queued.length && (count === 0 || bytes < this.#options.thresholdBytes)) {
+    const countMax = this.#closed === 0 ? this.#queued.length : this.#closed;
+    while (count < countMax && (count === 0 || bytes < this.#options.thresholdBytes)) {
       bytes += this.#queued[count++].size;
     }
     return { count, bytes };
@@ -113,6 +134,7 @@ export class UploadQueue<Item> {
 
   #take(count: number, bytes: number): Item[] {
     this.#bytes -= bytes;
+    this.#closed = 0;
     this.#flushed = Math.max(0, this.#flushed - count);
     return this.#queued.splice(0, count).map(({ item }) => item);
   }

@@ -42,9 +42,10 @@ export interface AppendBatchOptions {
   readonly onDurable?: (place: BatchPlace) => void;
   /**
    * Answers the change sets of the batch that comes next, or undefined while it is not known. A log may begin to encode
-   * them while it waits for the disk; it writes nothing of them yet. @default it is not known
+   * them while it waits for the disk, for `diskMs` as it expects; it writes nothing of them yet.
+   * @default it is not known
    */
-  readonly next?: () => readonly ChangeSet[] | undefined;
+  readonly next?: (diskMs: number) => readonly ChangeSet[] | undefined;
 }
 
 /**

@@ -162,7 +162,8 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   /** Tasks that wait for room, and what ends the wait. */
   readonly #waiting = new Map<SchedulerTask, () => void>();
   readonly #hideGauges: () => void;
-  readonly #next = () => this.#queue.fullBatch?.map(({ task }) => task);
+  readonly #next = (diskMs: number) =>
+    this.#queue.close(this.#components.clock.monotonicMs(), diskMs)?.map(({ task }) => task);
   #runningCount = 0;
   #timer: Timer | undefined;
   /** When it fires. */

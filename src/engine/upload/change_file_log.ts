@@ -9,13 +9,14 @@ import { TidemarkError } from "../errors.ts";
 import { ChangeFileEncoder } from "../format/change_file_encoder.ts";
 import type { Batch, Predecessor } from "../format/change_file.ts";
 import type { ChangeSet, ChangeSetFacts } from "../format/change_set.ts";
+import type { CodecThread } from "../port/codec_thread.ts";
 import type { Ports } from "../port/ports.ts";
 import type { ChangeFileName, JobKeys } from "../paths.ts";
 import { MAIN_LOG } from "../paths.ts";
 import type { StoreSettings } from "../settings.ts";
 import type { Appender, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
-import { BatchPieces } from "./_batch_pieces.ts";
+import { BatchPieces, type PieceStep } from "./_batch_pieces.ts";
 import type { AppendBatchOptions, BatchLog, BatchPlace } from "./batch_log.ts";
 import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 
@@ -69,6 +70,8 @@ export interface ChangeFileLogOptions {
   readonly run: number;
   readonly settings: ChangeFileSettings;
   readonly ports: Ports;
+  /** What large batches are encoded on. @default this thread */
+  readonly codecThread?: CodecThread;
   /** Who wants to know what becomes of the files. @default nobody */
   readonly followers?: readonly ChangeFileFollower[];
 }
@@ -98,6 +101,8 @@ export class ChangeFileLog implements BatchLog {
   #isWriting = false;
   /** Writes that were given up and have not returned. */
   #hanging = 0;
+  /** Milliseconds that the last sync took. */
+  #lastSyncMs = Infinity;
 
   constructor(options: ChangeFileLogOptions) {
     this.#options = options;
@@ -215,6 +220,11 @@ export class ChangeFileLog implements BatchLog {
     };
   }
 
+  /** Takes back what was begun of the next batch: none comes. */
+  withdraw(): void {
+    if (this.#open !== undefined) withdraw(this.#open);
+  }
+
   /** Lets the open file go as it is. */
   async close(): Promise<void> {
     const file = this.#open;
@@ -261,10 +271,13 @@ export class ChangeFileLog implements BatchLog {
       file.appender = await this.#options.backend.createAppender(key);
       await this.#writePiece(file, file.encoder.begin());
     }
-    const batch = await this.#writeBatch(file, sets);
+    const batch = await this.#writeBatch(file, sets, next);
+    const { clock } = this.#options.ports;
+    const startMs = clock.monotonicMs();
     const syncing = file.appender.sync();
     this.#foresee(file, next);
     await syncing;
+    this.#lastSyncMs = clock.monotonicMs() - startMs;
     this.#checkWanted(file);
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
@@ -276,36 +289,64 @@ export class ChangeFileLog implements BatchLog {
     return { key, batch: batch.number, bodyBytes: batch.bodyLength, storedBytes };
   }
 
-  async #writeBatch(file: OpenFile, sets: readonly ChangeSet[]): Promise<Batch> {
-    const pieces = takePieces(file, sets);
+  async #writeBatch(
+    file: OpenFile,
+    sets: readonly ChangeSet[],
+    next: AppendBatchOptions["next"],
+  ): Promise<Batch> {
+    const pieces = this.#takePieces(file, sets);
     let writing: Promise<void> | undefined;
-    let step: IteratorResult<Uint8Array, Batch> | undefined;
     try {
+      let step = await pieces.next();
       // A piece is written, and the one before it brought to disk, while the next is made.
-      for (step = pieces.next(); !step.done; step = pieces.next()) {
-        await writing;
+      while (!step.done) {
         this.#checkWanted(file);
         if (writing !== undefined && step.value.length > 0) file.appender!.beginSync?.();
         writing = this.#writePiece(file, step.value);
+        [step] = await Promise.all([this.#nextPiece(file, pieces, next), writing]);
       }
-      await writing;
       return step.value;
     } finally {
-      if (step?.done !== true) {
-        // A generator that is left early lets go of its codec, whose memory may still be read.
-        await Promise.allSettled([writing]);
-        pieces.leave();
-      }
+      // What is written is read from memory that the pieces hold.
+      await Promise.allSettled([writing]);
+      pieces.leave();
     }
   }
 
-  /** Begins to encode the batch that comes next: nothing else would use this thread while the disk is waited for. */
+  async #nextPiece(
+    file: OpenFile,
+    pieces: BatchPieces,
+    next: AppendBatchOptions["next"],
+  ): Promise<PieceStep> {
+    const step = await pieces.next();
+    // Another thread need not wait until the last piece is written.
+    if (step.done && pieces.isOnThread) this.#foresee(file, next);
+    return step;
+  }
+
+  /** Begins to encode the batch that comes next: nothing else would use the thread while the disk is waited for. */
   #foresee(file: OpenFile, next: AppendBatchOptions["next"]): void {
+    if (file.foreseen !== undefined) return;
     if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return;
-    const sets = next?.();
+    const sets = next?.(this.#lastSyncMs);
     if (sets === undefined) return;
-    file.foreseen = new BatchPieces(file.encoder, sets);
+    file.foreseen = this.#piecesOf(file, sets);
     file.foreseen.begin();
+  }
+
+  /** The pieces of a batch: those that were foreseen, if it is that batch. */
+  #takePieces(file: OpenFile, sets: readonly ChangeSet[]): BatchPieces {
+    const { foreseen } = file;
+    if (foreseen === undefined || !foreseen.isOf(sets)) {
+      withdraw(file);
+      return this.#piecesOf(file, sets);
+    }
+    file.foreseen = undefined;
+    return foreseen;
+  }
+
+  #piecesOf({ encoder }: OpenFile, sets: readonly ChangeSet[]): BatchPieces {
+    return new BatchPieces(encoder, sets, this.#options.codecThread);
   }
 
   async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {
@@ -356,17 +397,6 @@ export class ChangeFileLog implements BatchLog {
   #key(name: ChangeFileName): string {
     return this.#options.keys.changeFile(name);
   }
-}
-
-/** The pieces of a batch: those that were foreseen, if it is that batch. */
-function takePieces(file: OpenFile, sets: readonly ChangeSet[]): BatchPieces {
-  const { foreseen } = file;
-  if (foreseen === undefined || !foreseen.isOf(sets)) {
-    withdraw(file);
-    return new BatchPieces(file.encoder, sets);
-  }
-  file.foreseen = undefined;
-  return foreseen;
 }
 
 /** Takes back what was foreseen: something else comes. */

@@ -211,7 +211,7 @@ export class StateChangeFsUploader implements StateChangeUploader {
       const place = await this.#log.appendBatch(batch, {
         signal,
         onDurable,
-        next: () => batches[i + 1] ?? firstBatch(next?.()),
+        next: (diskMs) => batches[i + 1] ?? firstBatch(next?.(diskMs)),
       });
       bodyBytes += place.bodyBytes;
       storedBytes += place.storedBytes;

@@ -19,9 +19,10 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
   /**
    * Answers the tasks that will be uploaded next if nothing fails, or undefined while more may join them. An uploader
-   * may make them ready, but writes nothing of them yet. @default it is not known
+   * may make them ready while it waits for the disk, for `diskMs` as it expects, but writes nothing of them yet.
+   * @default it is not known
    */
-  readonly next?: () => readonly UploadTask[] | undefined;
+  readonly next?: (diskMs: number) => readonly UploadTask[] | undefined;
 }
 
 /**

@@ -3,6 +3,7 @@ import { ChangeFileSource } from "../../../src/engine/changelog/change_file_sour
 import type { Batch, ChangeFileHeader } from "../../../src/engine/format/change_file.ts";
 import { ChangeFileScan, type ScanEnd } from "../../../src/engine/format/change_file_reader.ts";
 import { JobKeys } from "../../../src/engine/paths.ts";
+import type { CodecThread } from "../../../src/engine/port/codec_thread.ts";
 import { resolveSettings, type StoreSettings } from "../../../src/engine/settings.ts";
 import type { StorageBackend } from "../../../src/engine/storage/backend.ts";
 import { ChangeFileLog } from "../../../src/engine/upload/change_file_log.ts";
@@ -18,7 +19,10 @@ export interface LogBench {
 }
 
 /** A log of epoch 1, run 1. */
-export function newLog(settings: Partial<StoreSettings> = {}): LogBench {
+export function newLog(
+  settings: Partial<StoreSettings> = {},
+  options: { codecThread?: CodecThread } = {},
+): LogBench {
   const ports = new Surroundings();
   const backend = new FaultyBackend(newMemory());
   const store = newUuid(ports);
@@ -30,6 +34,7 @@ export function newLog(settings: Partial<StoreSettings> = {}): LogBench {
     run: 1,
     settings: resolveSettings(settings),
     ports,
+    ...options,
   });
   return { log, backend, ports, store };
 }

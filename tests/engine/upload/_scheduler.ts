@@ -21,8 +21,8 @@ export interface UploadCall {
   /** Sequence numbers of all its change sets. */
   readonly numbers: readonly number[];
   readonly signal: AbortSignal | undefined;
-  /** Sequence numbers of what it is told comes next. */
-  next(): readonly number[] | undefined;
+  /** Sequence numbers of what it is told comes next; the disk takes no time by default. */
+  next(diskMs?: number): readonly number[] | undefined;
   readonly result: UploadTasksResult;
   resolve(result: UploadTasksResult): void;
   reject(error: unknown): void;
@@ -59,8 +59,8 @@ export class ManualUploader implements StateChangeUploader {
     this.running += 1;
     this.runningMax = Math.max(this.runningMax, this.running);
     const numbers = numbersOf(tasks);
-    const next = () => {
-      const known = nextTasks?.();
+    const next = (diskMs = 0) => {
+      const known = nextTasks?.(diskMs);
       return known === undefined ? undefined : numbersOf(known);
     };
     const result = resultOf(tasks, this.calls.length);

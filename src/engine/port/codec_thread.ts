@@ -1,0 +1,29 @@
+import type { BlocksCall, Codec } from "../../../wasm/mod.ts";
+import { BLOCK_BYTES_MAX } from "../limits.ts";
+
+/** Most bytes that are encoded at once. */
+export const RUN_BYTES_MAX: number = BLOCK_BYTES_MAX;
+
+/** A codec that whoever has it gives back. */
+export interface LentCodec {
+  readonly codec: Codec;
+  /** Where to put what comes next; of {@link RUN_BYTES_MAX} bytes. */
+  readonly content: Uint8Array;
+  /**
+   * Brings as many bytes of the content as the call says to its source, and encodes them as {@link Codec.encodeBlocks}
+   * does, while this thread goes on. Neither the content nor the codec may be touched meanwhile.
+   *
+   * @returns Offset behind the last block.
+   */
+  encodeBlocks(call: BlocksCall): Promise<number>;
+  /** Gives it back; a call that still runs may end. Once, last. */
+  release(): void;
+}
+
+/** A thread that encodes, so that this one can answer requests meanwhile. */
+export interface CodecThread {
+  /** Lends a codec; undefined when there is none left, or no thread (any more): then whoever asks encodes without. */
+  lend(): LentCodec | undefined;
+  /** Ends the thread; calls that run may fail. Idempotent. */
+  close(): Promise<void>;
+}

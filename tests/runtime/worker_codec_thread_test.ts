@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import process from "node:process";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { openStore } from "../../mod.ts";
+import type { LentCodec } from "../../src/engine/port/codec_thread.ts";
+import { WorkerCodecThread } from "../../src/runtime/worker_codec_thread.ts";
+import { type BlocksCall, Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../wasm/mod.ts";
+import { RecordingLogger } from "../doubles/recording_logger.ts";
+import { SeededRandom } from "../doubles/seeded_random.ts";
+
+const KIB = 1024;
+const SEED = 17;
+const BLOCK_BYTES = 64 * KIB;
+
+/** Text that compresses, the same for the same number. */
+function contentOf(number: number, length: number): Uint8Array {
+  const random = new SeededRandom(SEED + number);
+  const words = Array.from({ length: 50 }, () => random.nextUint32().toString(36));
+  const text = Array.from({ length: length / 4 }, () => random.pick(words)).join(" ");
+  return new TextEncoder().encode(text).subarray(0, length);
+}
+
+function callOf(codec: Codec, length: number): BlocksCall {
+  const contentState = codec.arenaStart;
+  const frameState = contentState + HASH_STATE_BYTES;
+  const entries = frameState + HASH_STATE_BYTES;
+  const source = entries + 64 * KIB;
+  const target = source + length + SLOP_BYTES;
+  codec.xxh32Begin(contentState);
+  codec.xxh64Begin(frameState);
+  const isCompressed = true;
+  return {
+    source,
+    length,
+    blockBytes: BLOCK_BYTES,
+    target,
+    contentState,
+    frameState,
+    entries,
+    isCompressed,
+  };
+}
+
+/** Everything that a call leaves behind. */
+function resultOf(codec: Codec, call: BlocksCall, end: number): unknown {
+  const { contentState, frameState, entries, target } = call;
+  const hashes = [codec.xxh32Digest(contentState), codec.xxh64Digest(frameState)];
+  const count = Math.ceil(call.length / BLOCK_BYTES);
+  const told = codec.bytes.slice(entries, entries + 16 * count);
+  return [hashes, [...told], [...codec.bytes.slice(target, end)]];
+}
+
+function encodeHere(content: Uint8Array): unknown {
+  const codec = Codec.create();
+  const call = callOf(codec, content.length);
+  codec.bytes.set(content, call.source);
+  return resultOf(codec, call, codec.encodeBlocks(call));
+}
+
+async function encodeThere({ codec, content, encodeBlocks }: LentCodec, bytes: Uint8Array) {
+  content.set(bytes);
+  const call = callOf(codec, bytes.length);
+  return resultOf(codec, call, await encodeBlocks(call));
+}
+
+function newThread(beginWorker?: () => Worker) {
+  const logger = new RecordingLogger();
+  return { thread: new WorkerCodecThread(logger, beginWorker), logger };
+}
+
+describe("WorkerCodecThread", () => {
+  test("leaves in a codec what the codec itself would have, call after call", async () => {
+    console.log(`seed ${SEED}`);
+    const { thread, logger } = newThread();
+    const lent = thread.lend()!;
+    for (const [i, length] of [1, 100, BLOCK_BYTES, 300 * KIB, 4096 * KIB].entries()) {
+      const content = contentOf(i, length);
+      assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
+    }
+    lent.release();
+    await thread.close();
+    assert.deepEqual(logger.records, []);
+  });
+
+  test("keeps codecs apart whose calls run at the same time", async () => {
+    const { thread } = newThread();
+    const contents = [0, 1, 2, 3].map((i) => contentOf(i, 200 * KIB + i));
+    const lent = contents.map(() => thread.lend()!);
+    const found = await Promise.all(lent.map((one, i) => encodeThere(one, contents[i])));
+    assert.deepEqual(found, contents.map(encodeHere));
+    lent.forEach((one) => one.release());
+    await thread.close();
+  });
+
+  test("has four codecs at most, and lends them again", async () => {
+    const { thread } = newThread();
+    const codecs = new Set<Codec>();
+    for (let round = 0; round < 3; round++) {
+      const lent = [0, 1, 2, 3].map(() => thread.lend()!);
+      assert.equal(thread.lend(), undefined);
+      for (const { codec } of lent) codecs.add(codec);
+      lent.forEach((one) => one.release());
+      await Promise.resolve();
+    }
+    assert.equal(codecs.size, 4);
+    await thread.close();
+  });
+
+  test("lends a codec that was given back once its call is done, not before", async () => {
+    const { thread } = newThread();
+    const lent = thread.lend()!;
+    const encoding = encodeThere(lent, contentOf(0, 1024 * KIB));
+    lent.release();
+    await Promise.resolve();
+    assert.notEqual(thread.lend()!.codec, lent.codec);
+    await encoding;
+    await Promise.resolve();
+    assert.equal(thread.lend()!.codec, lent.codec);
+    await thread.close();
+  });
+
+  test("fails what it leaves undone when it is closed, and lends no more", async () => {
+    const { thread, logger } = newThread();
+    const lent = thread.lend()!;
+    // Some of them may be done by then: the worker ends when it comes to it.
+    const encoding = Array.from({ length: 40 }, () => encodeThere(lent, contentOf(0, 4096 * KIB)));
+    const ended = Promise.allSettled(encoding);
+    await thread.close();
+    await thread.close();
+    const last = (await ended).at(-1)!;
+    assert.equal(last.status === "rejected" && last.reason.code, "closed");
+    await assert.rejects(encodeThere(lent, contentOf(0, KIB)), { code: "closed" });
+    lent.release();
+    assert.equal(thread.lend(), undefined);
+    assert.deepEqual(logger.records, []);
+  });
+
+  for (const [how, end] of [["ends", "process.exit(3)"], ["fails", "null.x"]]) {
+    test(`does itself what a thread leaves undone that ${how}, and says so once`, async () => {
+      const broken = `require("node:worker_threads").parentPort.on("message", ({ call }) => {
+      if (call !== undefined) ${end};
+    });`;
+      const { thread, logger } = newThread(() => new Worker(broken, { eval: true, env: {} }));
+      const lent = [thread.lend()!, thread.lend()!];
+      const contents = [contentOf(0, 300 * KIB), contentOf(1, 300 * KIB)];
+      const found = await Promise.all(lent.map((one, i) => encodeThere(one, contents[i])));
+      assert.deepEqual(found, contents.map(encodeHere));
+      assert.equal(thread.lend(), undefined);
+      assert.deepEqual(logger.records.map(({ level, message }) => [level, message]), [
+        ["warning", "The thread that encodes is gone: large batches hold up requests now"],
+      ]);
+      await thread.close();
+    });
+  }
+
+  test("lends none where no thread can begin, and says so once", async () => {
+    const { thread, logger } = newThread(() => {
+      throw new Error("no threads here");
+    });
+    assert.equal(thread.lend(), undefined);
+    assert.equal(thread.lend(), undefined);
+    assert.equal(logger.records.length, 1);
+    assert.match(String(logger.records[0].fields?.error), /no threads here/);
+    await thread.close();
+  });
+
+  test("refuses a call that does not lie in the arena, and goes on", async () => {
+    const { thread } = newThread();
+    const lent = thread.lend()!;
+    const call = callOf(lent.codec, 300 * KIB);
+    await assert.rejects(lent.encodeBlocks({ ...call, target: 0 }), RangeError);
+    const content = contentOf(0, 300 * KIB);
+    assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
+    await thread.close();
+  });
+});
+
+const PROGRAM = `
+import { openStore } from ${JSON.stringify(new URL("../../mod.ts", import.meta.url).href)};
+const store = await openStore("memory:", { codecThreads: 1, persistDelayMs: 0 });
+const writer = (await store.job("orders")).writer("totals");
+writer.append(0, new Uint8Array(3_000_000));
+await writer.persist();
+console.log("durable", writer.durableOffset);
+`;
+
+/** What runs a program that is given as text. */
+function evaluate(): string[] {
+  if (process.versions.deno !== undefined) return ["eval", "--quiet"];
+  if (process.versions.bun !== undefined) return ["--eval"];
+  const loader = fileURLToPath(new URL("../../tools/node_typescript.mjs", import.meta.url));
+  return ["--import", loader, "--input-type=module", "--eval"];
+}
+
+test("openStore has a thread if the setting says so", async () => {
+  const { Memory } = WebAssembly;
+  let shared = 0;
+  WebAssembly.Memory = class extends Memory {
+    constructor(descriptor: WebAssembly.MemoryDescriptor) {
+      super(descriptor);
+      if (descriptor.shared) shared += 1;
+    }
+  };
+  try {
+    for (const codecThreads of [0, 1]) {
+      await using store = await openStore("memory:", { codecThreads, persistDelayMs: 0 });
+      const writer = (await store.job("orders")).writer("totals");
+      writer.append(0, new Uint8Array(1_000_000));
+      await writer.persist();
+      assert.equal(shared, codecThreads);
+    }
+  } finally {
+    WebAssembly.Memory = Memory;
+  }
+});
+
+const CLOSING = `
+import { WorkerCodecThread } from ${
+  JSON.stringify(new URL("../../src/runtime/worker_codec_thread.ts", import.meta.url).href)
+};
+for (let round = 0; round < 30; round++) {
+  const thread = new WorkerCodecThread({ log() {} });
+  const { codec, encodeBlocks } = thread.lend();
+  const at = codec.arenaStart;
+  const call = { source: at + 2048, length: 2 ** 20, blockBytes: 65536, target: at + 2 ** 22, isCompressed: true };
+  encodeBlocks({ ...call, contentState: at, frameState: at + 72, entries: at + 144 }).catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, round % 10 * 3));
+  await thread.close();
+}
+console.log("closed");
+`;
+
+test("a thread that works can be closed: whoever waits for that goes on", () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...evaluate(), CLOSING], {
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "closed\n", stderr: "" });
+});
+
+test("a process whose store was not closed ends all the same, once its uploads are done", () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...evaluate(), PROGRAM], {
+    encoding: "utf8",
+    timeout: 60_000,
+  });
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: "durable 1\n", stderr: "" });
+});

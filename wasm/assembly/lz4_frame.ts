@@ -1,0 +1,52 @@
+/**
+ * The blocks of an LZ4 frame, many at once: compressed, or stored plainly where that is not smaller, and hashed.
+ * Source: "LZ4 Frame Format Description", lz4 project, doc/lz4_Frame_format.md.
+ */
+import { compress } from "./lz4_compress";
+import { xxh32Update } from "./xxh32";
+import { xxh64, xxh64Update } from "./xxh64";
+
+/** Bytes before each block: its stored length. */
+const WORD_BYTES: u32 = 4;
+/** Set in that word of a block that is stored plainly. */
+const PLAIN: u32 = 0x80000000;
+/** Bytes that tell of a block: its stored length (4 at 0), XXH64 of the block and its word (8 at 8). */
+const ENTRY_BYTES: usize = 16;
+
+/**
+ * Encodes `length` bytes at `source` as blocks of `blockBytes`, the last one shorter, to `target`. Takes the source into
+ * the XXH32 at `contentState`, what is written into the XXH64 at `frameState`, and tells of each block at `entries`.
+ * Returns the place after the last block.
+ */
+export function encodeBlocks(
+  source: usize,
+  length: u32,
+  blockBytes: u32,
+  target: usize,
+  contentState: usize,
+  frameState: usize,
+  entries: usize,
+  isCompressed: bool,
+): usize {
+  const end = source + length;
+  let at = source, to = target;
+  while (at < end) {
+    const bytes = min(blockBytes, <u32> (end - at));
+    xxh32Update(contentState, at, bytes);
+    let stored = isCompressed ? compress(at, bytes, to + WORD_BYTES) : bytes;
+    let word = stored;
+    if (stored >= bytes) {
+      stored = bytes;
+      word = bytes | PLAIN;
+      memory.copy(to + WORD_BYTES, at, bytes);
+    }
+    store<u32>(to, word);
+    store<u32>(entries, stored);
+    store<u64>(entries, xxh64(to, WORD_BYTES + stored), 8);
+    entries += ENTRY_BYTES;
+    to += WORD_BYTES + stored;
+    at += bytes;
+  }
+  xxh64Update(frameState, target, <u32> (to - target));
+  return to;
+}

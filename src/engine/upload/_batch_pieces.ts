@@ -41,8 +41,9 @@ export class BatchPieces {
     return this.#lent !== undefined;
   }
 
-  /** Makes the first piece, or lets the thread begin with it. What that throws, the first {@link next} throws. */
+  /** Makes the first piece, or lets the thread begin with it. Idempotent; what it throws, the first {@link next} throws. */
   begin(): void {
+    if (this.#early !== undefined) return;
     try {
       const step = this.#pieces.next();
       // Whoever asks for the piece hears of it, unless nobody does.

@@ -275,7 +275,8 @@ export class ChangeFileLog implements BatchLog {
     const { clock } = this.#options.ports;
     const startMs = clock.monotonicMs();
     const syncing = file.appender.sync();
-    this.#foresee(file, next);
+    // Nothing else would use this thread while the disk is waited for.
+    this.#foresee(file, next)?.begin();
     await syncing;
     this.#lastSyncMs = clock.monotonicMs() - startMs;
     this.#checkWanted(file);
@@ -319,19 +320,20 @@ export class ChangeFileLog implements BatchLog {
     next: AppendBatchOptions["next"],
   ): Promise<PieceStep> {
     const step = await pieces.next();
-    // Another thread need not wait until the last piece is written.
-    if (step.done && pieces.isOnThread) this.#foresee(file, next);
+    if (step.done && pieces.isOnThread) {
+      const foreseen = this.#foresee(file, next);
+      // Another thread need not wait until the last piece is written; this one would hold that up.
+      if (foreseen?.isOnThread) foreseen.begin();
+    }
     return step;
   }
 
-  /** Begins to encode the batch that comes next: nothing else would use the thread while the disk is waited for. */
-  #foresee(file: OpenFile, next: AppendBatchOptions["next"]): void {
-    if (file.foreseen !== undefined) return;
-    if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return;
+  /** The batch that comes next, if that is known. */
+  #foresee(file: OpenFile, next: AppendBatchOptions["next"]): BatchPieces | undefined {
+    if (file.foreseen !== undefined) return file.foreseen;
+    if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return undefined;
     const sets = next?.(this.#lastSyncMs);
-    if (sets === undefined) return;
-    file.foreseen = this.#piecesOf(file, sets);
-    file.foreseen.begin();
+    return file.foreseen = sets && this.#piecesOf(file, sets);
   }
 
   /** The pieces of a batch: those that were foreseen, if it is that batch. */

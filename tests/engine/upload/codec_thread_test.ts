@@ -110,6 +110,27 @@ describe("ChangeFileLog, on a codec thread", () => {
     assert.deepEqual([thread.lent, thread.released], [2, 2]);
   });
 
+  test("encodes the next batch without it only when the last piece of one is written", async () => {
+    const { log, thread, backend } = newThreadLog({}, { isHeld: true });
+    const next = { ...setOf(1), chunks: setOf(1).chunks.map((chunk) => chunk.slice()) };
+    const first = log.appendBatch([largeSet(0, MIB)], { next: () => [next] });
+    await turn();
+    const held = backend.hold({ kind: "write" });
+    thread.run();
+    await held.reached;
+    await turn();
+    // The last byte of the only change: not encoded yet, so it is what is written.
+    next.chunks[0][next.byteLength - 1] = 33;
+    held.release();
+    await first;
+    await log.appendBatch([next]);
+    const without = newLog();
+    await without.log.appendBatch([largeSet(0, MIB)]);
+    await without.log.appendBatch([next]);
+    const [[found], [wanted]] = [await readFiles(backend), await readFiles(without.backend)];
+    assert.equal(found.batches[1].frameHash, wanted.batches[1].frameHash);
+  });
+
   for (const kind of ["write", "sync"] as const) {
     test(`gives its codecs back when the ${kind} fails while it encodes the next batch`, async () => {
       const { log, thread, backend } = newThreadLog();

@@ -28,7 +28,7 @@ export class Place {
   readonly open: OpenStore = (root, given) =>
     openStore(
       posixOn(this.#disk, { root: root || "/disk/store", clock: new SystemClock() }),
-      { ...given, persistDelayMs: 0 },
+      { ...given, persistDelayMs: 0, codecThreads: 0 },
     );
 
   /** Appends changes to writers of job j, and makes a checkpoint. */

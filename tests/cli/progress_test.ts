@@ -75,7 +75,8 @@ describe("progress", () => {
       const file = join(folder, "lines");
       await writeFile(file, "one\ntwo\n");
       const disk = new ForgettingDisk();
-      const openInMemory: OpenStore = (_, given) => openStore(posixOn(disk), given);
+      const openInMemory: OpenStore = (_, given) =>
+        openStore(posixOn(disk), { ...given, codecThreads: 0 });
       const at = ["--store", "/disk/store", "--job", "j"];
       const to = [...at, "--writer", "w"];
       for (

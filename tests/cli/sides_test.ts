@@ -51,7 +51,8 @@ async function runOn(
 ): Promise<Ran> {
   const disk = new ForgettingDisk();
   const clock = new RisingClock();
-  const open: OpenStore = (root, given) => openStore(posixOn(disk, { root }), { ...given, clock });
+  const open: OpenStore = (root, given) =>
+    openStore(posixOn(disk, { root }), { ...given, codecThreads: 0, clock });
   const uuids = await prepare(open);
   await using sidecar = await open("/disk/store", {});
   // The sidecar owns the job; in place of it, so has an owner before the command.

@@ -34,7 +34,8 @@ async function follow(
   steps: readonly Step[],
 ): Promise<Ran> {
   const disk = new ForgettingDisk();
-  const open: OpenStore = (_, given) => openStore(posixOn(disk), { ...given, persistDelayMs: 0 });
+  const open: OpenStore = (_, given) =>
+    openStore(posixOn(disk), { ...given, persistDelayMs: 0, codecThreads: 0 });
   let store = await open("/disk/store", {});
   const followed: Followed = {
     job: await store.job("j"),

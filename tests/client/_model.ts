@@ -19,6 +19,7 @@ const WRITERS = ["even", "odd"];
 const LOSSES: readonly Fate[] = ["lost-before", "lost-after", "cut", "short", "refused", "silent"];
 
 const CUTS: readonly Fate[] = ["cut", "short", "lost-before"];
+const LOSSES_IN_A_ROW_MAX = 12;
 
 type Fetch = (request: Request) => Promise<Response>;
 
@@ -139,10 +140,12 @@ export async function play(seed: number): Promise<void> {
     const gone = client.close({ signal: AbortSignal.abort(new Error("killed")) });
     await gone.catch(() => undefined);
   }
-  const breaking = new LossyFetch(
-    sidecar,
-    () => random.chance(0.7) ? random.pick(CUTS) : "answered",
-  );
+  let inARow = 0;
+  const breaking = new LossyFetch(sidecar, () => {
+    // Some twenty attempts go by before a client gives up.
+    inARow = inARow < LOSSES_IN_A_ROW_MAX && random.chance(0.7) ? inARow + 1 : 0;
+    return inARow > 0 ? random.pick(CUTS) : "answered";
+  });
   await checkRestored(breaking.fetch, clock);
   await sidecar.close();
 }

@@ -38,8 +38,8 @@ export interface StoreSettings {
   /** How blocks of change files are stored; `none` stores them plainly. @default "lz4" */
   compression: "lz4" | "none";
   /**
-   * Threads that encode batches of 256 KiB and more while the engine's own goes on; 0: that one does it. One takes up to
-   * 80 MiB. Not for a backend of one's own, which it would give shared memory. @default 0
+   * Threads that encode batches with change sets of 256 KiB and more while the engine's own goes on; 0: that one does
+   * it. One takes up to 80 MiB. Not for a backend of one's own, which it would give shared memory. @default 0
    */
   codecThreads: number;
   /** Size of a block before compression: 64 KiB, 256 KiB, 1 MiB or 4 MiB. @default 262144 */

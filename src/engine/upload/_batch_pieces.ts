@@ -13,8 +13,11 @@ import type { CodecThread, LentCodec } from "../port/codec_thread.ts";
 /** A piece, or the batch at the end. */
 export type PieceStep<Piece = Uint8Array> = IteratorResult<Piece, Batch>;
 
-/** Bytes from which on a batch is worth the way to another thread. */
-const THREAD_BYTES_MIN = 256 * KIB;
+/**
+ * Bytes of a change set that is worth the way to another thread. A batch of many smaller ones costs a tenth more CPU
+ * time there, and the requests that it came in keep this thread busy anyway.
+ */
+const THREAD_SET_BYTES_MIN = 256 * KIB;
 
 /** The pieces of one batch. */
 export class BatchPieces {
@@ -30,7 +33,8 @@ export class BatchPieces {
   constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[], thread?: CodecThread) {
     this.#encoder = encoder;
     this.#sets = sets;
-    this.#lent = isLarge(sets) ? thread?.lend() : undefined;
+    const hasLarge = sets.some(({ byteLength }) => byteLength >= THREAD_SET_BYTES_MIN);
+    this.#lent = hasLarge ? thread?.lend() : undefined;
     this.#pieces = this.#lent === undefined
       ? encoder.batch(sets)
       : encoder.batchOnThread(sets, this.#lent);
@@ -85,10 +89,4 @@ export class BatchPieces {
     this.leave();
     this.#encoder.withdraw();
   }
-}
-
-function isLarge(sets: readonly ChangeSet[]): boolean {
-  let bytes = 0;
-  for (const { byteLength } of sets) bytes += byteLength;
-  return bytes >= THREAD_BYTES_MIN;
 }

@@ -72,11 +72,11 @@ describe("ChangeFileLog, on a codec thread", () => {
     }
   }
 
-  test("encodes a small batch without it", async () => {
+  test("encodes a batch of small sets without it", async () => {
     const { log, thread } = newThreadLog();
-    await log.appendBatch([largeSet(0, 200 * KIB)]);
+    await log.appendBatch([0, 1, 2].map((number) => largeSet(number, 200 * KIB)));
     assert.equal(thread.lent, 0);
-    await log.appendBatch([largeSet(1, 150 * KIB), largeSet(2, 150 * KIB)]);
+    await log.appendBatch([largeSet(3, 100), largeSet(4, 300 * KIB)]);
     assert.equal(thread.lent, 1);
   });
 

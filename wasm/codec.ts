@@ -70,7 +70,7 @@ export interface BlocksCall {
  * ```
  */
 export class Codec {
-  /** All of the memory. */
+  /** All of the memory; a view of shared memory where {@link shared} is there, which web APIs refuse. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** What another thread needs to work in this memory; undefined where none may. */
   readonly shared: SharedInstance | undefined;

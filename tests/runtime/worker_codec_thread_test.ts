@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { EventEmitter } from "node:events";
 import process from "node:process";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -50,7 +51,8 @@ function resultOf(codec: Codec, call: BlocksCall, end: number): unknown {
   const hashes = [codec.xxh32Digest(contentState), codec.xxh64Digest(frameState)];
   const count = Math.ceil(call.length / BLOCK_BYTES);
   const told = codec.bytes.slice(entries, entries + 16 * count);
-  return [hashes, [...told], [...codec.bytes.slice(target, end)]];
+  // Of what lies there now; the state knows what was written.
+  return [hashes, [...told], end - target, codec.xxh64(target, Math.max(0, end - target))];
 }
 
 function encodeHere(content: Uint8Array): unknown {
@@ -126,7 +128,8 @@ describe("WorkerCodecThread", () => {
     const { thread, logger } = newThread();
     const lent = thread.lend()!;
     // Some of them may be done by then: the worker ends when it comes to it.
-    const encoding = Array.from({ length: 40 }, () => encodeThere(lent, contentOf(0, 4096 * KIB)));
+    const content = contentOf(0, 4096 * KIB);
+    const encoding = Array.from({ length: 40 }, () => encodeThere(lent, content));
     const ended = Promise.allSettled(encoding);
     await thread.close();
     await thread.close();
@@ -176,6 +179,28 @@ describe("WorkerCodecThread", () => {
     assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
     await thread.close();
   });
+});
+
+/** A worker that does nothing, and ends when a test says so. */
+class IdleWorker extends EventEmitter {
+  readonly calls: string[] = [];
+  readonly ref = (): void => void this.calls.push("ref");
+  readonly unref = (): void => void this.calls.push("unref");
+  readonly postMessage = (): void => {};
+  readonly terminate = (): Promise<number> => {
+    this.calls.push("terminate");
+    return new Promise(() => {});
+  };
+}
+
+test("an answer that comes while the thread ends does not let the process end before it", () => {
+  const worker = new IdleWorker();
+  const { thread } = newThread(() => worker as unknown as Worker);
+  const lent = thread.lend()!;
+  void encodeThere(lent, contentOf(0, KIB));
+  void thread.close();
+  worker.emit("message", lent.codec.arenaStart);
+  assert.deepEqual(worker.calls, ["unref", "ref", "terminate"]);
 });
 
 const PROGRAM = `

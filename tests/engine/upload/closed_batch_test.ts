@@ -4,14 +4,21 @@ import { MIB } from "../../../src/engine/limits.ts";
 import { turn } from "../_engine.ts";
 import { SchedulerBench } from "./_scheduler.ts";
 
+/** While task 0 is uploaded. */
+async function uploading(
+  options: { readonly persistDelayMs?: number; readonly persistSizeThresholdBytes: number },
+): Promise<SchedulerBench> {
+  const bench = new SchedulerBench({ ...options, inFlightBytesMax: 16 * MIB });
+  bench.upload(0);
+  await bench.clock.advance(options.persistDelayMs ?? 0);
+  await turn();
+  assert.deepEqual(bench.uploader.uploads, [[0]]);
+  return bench;
+}
+
 describe("BatchingStateChangeUploadScheduler, asked what comes next", () => {
   test("closes a batch of 1 MiB that it tells of: what comes later goes into another one", async () => {
-    const bench = new SchedulerBench({
-      persistSizeThresholdBytes: 8 * MIB,
-      inFlightBytesMax: 16 * MIB,
-    });
-    bench.upload(0);
-    await turn();
+    const bench = await uploading({ persistSizeThresholdBytes: 8 * MIB });
     const [call] = bench.uploader.calls;
     bench.upload(1, MIB / 2);
     assert.equal(call.next(), undefined);
@@ -28,12 +35,7 @@ describe("BatchingStateChangeUploadScheduler, asked what comes next", () => {
   });
 
   test("closes one only if to encode it takes longer than the disk, unless it is full", async () => {
-    const bench = new SchedulerBench({
-      persistSizeThresholdBytes: 4 * MIB,
-      inFlightBytesMax: 16 * MIB,
-    });
-    bench.upload(0);
-    await turn();
+    const bench = await uploading({ persistSizeThresholdBytes: 4 * MIB });
     const [call] = bench.uploader.calls;
     bench.upload(1, 2 * MIB);
     for (const diskMs of [3.1, 30, Infinity]) assert.equal(call.next(diskMs), undefined);
@@ -49,13 +51,7 @@ describe("BatchingStateChangeUploadScheduler, asked what comes next", () => {
   });
 
   test("tells of no batch whose delay is not over", async () => {
-    const bench = new SchedulerBench({
-      persistDelayMs: 10,
-      persistSizeThresholdBytes: 8 * MIB,
-      inFlightBytesMax: 16 * MIB,
-    });
-    bench.upload(0);
-    await bench.clock.advance(10);
+    const bench = await uploading({ persistDelayMs: 10, persistSizeThresholdBytes: 8 * MIB });
     const [call] = bench.uploader.calls;
     bench.upload(1, MIB);
     assert.equal(call.next(), undefined);
@@ -67,12 +63,7 @@ describe("BatchingStateChangeUploadScheduler, asked what comes next", () => {
   });
 
   test("goes on with a batch that it closed when the upload before it fails", async () => {
-    const bench = new SchedulerBench({
-      persistSizeThresholdBytes: 8 * MIB,
-      inFlightBytesMax: 16 * MIB,
-    });
-    bench.upload(0);
-    await turn();
+    const bench = await uploading({ persistSizeThresholdBytes: 8 * MIB });
     bench.upload(1, MIB);
     assert.deepEqual(bench.uploader.calls[0].next(), [1]);
     bench.upload(2, MIB);
@@ -84,9 +75,7 @@ describe("BatchingStateChangeUploadScheduler, asked what comes next", () => {
   });
 
   test("forgets a batch that it closed with what it gives up", async () => {
-    const bench = new SchedulerBench({ persistSizeThresholdBytes: 100 });
-    bench.upload(0);
-    await turn();
+    const bench = await uploading({ persistSizeThresholdBytes: 100 });
     const closed = bench.upload(1);
     assert.deepEqual(bench.uploader.calls[0].next(), [1]);
     await bench.scheduler.close({ mode: "abort", reason: new Error("over") });

@@ -19,11 +19,22 @@ export function answer(
   return { value, status, headers };
 }
 
+/** How to write an answer. */
+export interface AnswerForm {
+  readonly mediaType: string;
+  /** Whether caches keep such answers unless they are told not to: those to GET (RFC 9110, section 9.2.3). */
+  readonly isCacheable: boolean;
+}
+
 /** Writes an answer in the media type that was chosen. */
-export function writeAnswer({ value, status, headers }: Answer, mediaType: string): Response {
+export function writeAnswer(
+  { value, status, headers: own }: Answer,
+  { mediaType, isCacheable }: AnswerForm,
+): Response {
+  const headers = isCacheable ? { "cache-control": "no-store", ...own } : own;
   if (mediaType !== CBOR) return jsonResponse(value, status, headers);
   return new Response(encodeCbor(value) as Uint8Array<ArrayBuffer>, {
     status,
-    headers: { "content-type": CBOR, "cache-control": "no-store", ...headers },
+    headers: { "content-type": CBOR, ...headers },
   });
 }

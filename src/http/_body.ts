@@ -60,42 +60,58 @@ const UNSTATED_BODY_BYTES = 64 * 1024;
  * @throws {RequestError} 408 when it stalls
  * @throws {TidemarkError} `backpressure` when the budget is used up
  */
-export async function readBody(
+export function readBody(
   request: Request & DirectBody,
   bytesMax: number,
   budget: BodyBudget,
   watch: BodyWatch,
 ): Promise<HeldBody> {
-  const stated = statedLength(request);
-  if (stated !== undefined && stated > bytesMax) throw tooLarge(bytesMax, stated);
-  const isSeen = request[READ_BODY] !== undefined;
-  if (stated === undefined || (stated > WHOLE_BYTES_MAX && !isSeen)) {
-    return await collectBody(request, new BodyCollector(bytesMax, budget, stated), watch);
-  }
-  budget.reserve(stated);
+  // Neither this nor what follows is an async function: a small append feels the frame of each.
   try {
-    const bytes = await readStated(request, stated, watch);
-    if (bytes.length !== stated) throw otherLength(stated, bytes.length);
-    return new HeldBody(bytes, budget, stated);
+    const stated = statedLength(request);
+    if (stated !== undefined && stated > bytesMax) throw tooLarge(bytesMax, stated);
+    const isSeen = request[READ_BODY] !== undefined;
+    if (stated !== undefined && (isSeen || stated <= WHOLE_BYTES_MAX)) {
+      return readStated(request, stated, budget, watch);
+    }
+    return collectBody(request, new BodyCollector(bytesMax, budget, stated), watch);
   } catch (error) {
-    budget.release(stated);
-    throw unreadable(error);
+    return Promise.reject(error);
   }
 }
 
-function readStated(request: Request, stated: number, watch: BodyWatch): Promise<Uint8Array> {
+function readStated(
+  request: Request,
+  stated: number,
+  budget: BodyBudget,
+  watch: BodyWatch,
+): Promise<HeldBody> {
+  budget.reserve(stated);
   return new Promise((resolve, reject) => {
+    let isOver = false;
+    const over = (): boolean => {
+      if (isOver) return false;
+      isOver = true;
+      watched.end();
+      return true;
+    };
+    const fail = (error: unknown): void => {
+      if (!over()) return;
+      budget.release(stated);
+      reject(unreadable(error));
+    };
     // Of a small one it need not be known how it comes.
     const unseen = stated > WHOLE_BYTES_MAX ? 0 : stated;
-    const watched = watch.begin(() => reject(watch.tooSlow()), unseen);
+    const watched = watch.begin(() => fail(watch.tooSlow()), unseen);
     watched.waits();
-    readWhole(request, stated, watched).then((bytes) => {
-      watched.end();
-      resolve(bytes);
-    }, (error) => {
-      watched.end();
-      reject(error);
-    });
+    try {
+      readWhole(request, stated, watched).then((bytes) => {
+        if (bytes.length !== stated) fail(otherLength(stated, bytes.length));
+        else if (over()) resolve(new HeldBody(bytes, budget, stated));
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
   });
 }
 

@@ -121,20 +121,35 @@ export function route<
 ): Route {
   const { handle, ...facts } = declared;
   const checks = new Checks(facts);
+  const json = facts.request.body?.json;
+  const endsWithSidecar = facts.path.startsWith("/v1/");
+  const isCacheable = facts.method === "GET";
   return {
     ...facts,
+    // One asynchronous function around the handler: each takes a frame, and small appends feel every one.
     async answer(request) {
-      const checked = checks.run(request);
-      const json = facts.request.body?.json;
+      const { isDraining, requests } = request.services;
+      // Those that say that it lives are answered however many others there are.
+      const count = facts.right === "none" ? undefined : requests;
+      let isCounted = false;
       try {
+        if (endsWithSidecar && isDraining()) throw closing();
+        count?.enter();
+        isCounted = true;
+        const checked = checks.run(request);
         if (json !== undefined) checked.body = await readJsonBody(request, checked.type, json);
         const answered = await handle(request, checked as RouteInput<Path, Query, Head, Body>);
-        if (!(answered instanceof Response)) return writeAnswer(answered, checked.accepted);
+        if (!(answered instanceof Response)) {
+          return writeAnswer(answered, { mediaType: checked.accepted, isCacheable });
+        }
         // Nobody reads the body of a HEAD: what it holds is let go at once.
         if (request.method === "HEAD") await answered.body?.cancel();
         return answered;
       } catch (error) {
+        request.failed();
         throw translated(error, request, facts.operationId);
+      } finally {
+        if (isCounted) count?.leave();
       }
     },
   };

@@ -6,6 +6,7 @@ import type { AnswerStreams } from "./_answer_streams.ts";
 import type { BodyWatch } from "./_body_watch.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
 import { problemFor } from "./_problem_for.ts";
+import type { RequestCount } from "./_request_count.ts";
 import type { Grant } from "./access.ts";
 import type { Problem } from "./problem.ts";
 import { decompressed } from "./_gzip.ts";
@@ -19,6 +20,7 @@ export interface RouteServices {
   readonly bodyBudget: BodyBudget;
   readonly bodyWatch: BodyWatch;
   readonly answerStreams: AnswerStreams;
+  readonly requests: RequestCount;
   readonly isDraining: () => boolean;
   readonly metrics: PrometheusMetrics | undefined;
   /** How long the app has been there. */
@@ -96,6 +98,11 @@ export class RouteRequest {
   /** A part of the path, decoded. */
   param(name: string): string {
     return this.#context.req.param(name) ?? "";
+  }
+
+  /** It ends with an error: who is told of it learns no more than it may know. */
+  failed(): void {
+    this.#context.set("grant", this.grant);
   }
 
   /** What an error says to who asks. */

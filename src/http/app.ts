@@ -19,7 +19,7 @@ import { BodyWatch } from "./_body_watch.ts";
 import { problemFor } from "./_problem_for.ts";
 import { RequestCount } from "./_request_count.ts";
 import { crossOrigin, Guard } from "./_guard.ts";
-import { closing, RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
+import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
 import { ROUTES } from "./_routes.ts";
 import type { Access, Grant } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
@@ -148,6 +148,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
       streamsMax: checkLimit("streamsMax", options.streamsMax ?? 32),
       idleMsMax: checkTime("streamIdleMsMax", options.streamIdleMsMax ?? 300_000),
     }),
+    requests: new RequestCount(checkLimit("requestsMax", options.requestsMax ?? 1024)),
     isDraining: options.isDraining ?? (() => false),
     metrics: options.metrics,
     uptimeMs: () => Math.floor(performance.now() - startedMs),
@@ -158,8 +159,7 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
   const app: App = new Hono();
   if (options.logRequests) app.use(accessLog(logger, clock));
   if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
-  const requests = new RequestCount(checkLimit("requestsMax", options.requestsMax ?? 1024));
-  addRoutes(app, services, { guard, requests });
+  addRoutes(app, services, guard);
   const refuseUnknown = (context: Context): never => {
     guard.admitAny(context.req.raw);
     const { method, path } = context.req;
@@ -192,32 +192,12 @@ function document(): Promise<unknown> {
 /** What a request carries on its way: who asks, once that is known. */
 type App = Hono<{ Variables: { grant?: Grant } }>;
 
-function addRoutes(
-  app: App,
-  services: RouteServices,
-  { guard, requests }: { readonly guard: Guard; readonly requests: RequestCount },
-): void {
+function addRoutes(app: App, services: RouteServices, guard: Guard): void {
   for (const { method, path, right, answer } of ROUTES) {
     const admit = guard.of(path, right);
-    const endsWithSidecar = path.startsWith("/v1/");
-    const isCounted = right !== "none";
-    app.on(method, path, async (context) => {
+    app.on(method, path, (context) => {
       const grant = admit(context.req.raw.headers, context.req);
-      try {
-        if (endsWithSidecar && services.isDraining()) throw closing();
-        const request = new RouteRequest(context, services, grant);
-        if (!isCounted) return await answer(request);
-        requests.enter();
-        try {
-          return await answer(request);
-        } finally {
-          requests.leave();
-        }
-      } catch (error) {
-        // Who is told of it learns no more than it may know.
-        context.set("grant", grant);
-        throw error;
-      }
+      return answer(new RouteRequest(context, services, grant));
     });
   }
 }

@@ -20,7 +20,6 @@ export function toJson(value: unknown, indent?: number): string {
 
 const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "application/json",
-  "cache-control": "no-store",
 });
 
 /** An answer with a JSON body. */

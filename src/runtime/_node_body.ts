@@ -24,7 +24,7 @@ function read(
   return new Promise((resolve, reject) => {
     let bytes: Uint8Array | undefined;
     let at = 0;
-    incoming.on("data", (part: Uint8Array) => {
+    const onData = (part: Uint8Array): void => {
       if (at === 0 && part.length === length && isOwn(part)) {
         bytes = new Uint8Array(part.buffer, part.byteOffset, length);
       } else {
@@ -34,12 +34,22 @@ function read(
       at += part.length;
       progress.came(part.length);
       progress.waits();
-    });
-    incoming.on("end", () => resolve((bytes ?? new Uint8Array(0)).subarray(0, at)));
-    incoming.on("error", reject);
-    incoming.on("close", () => {
-      if (!incoming.readableEnded) reject(new Error("the client went away"));
-    });
+    };
+    const onEnd = (): void => {
+      over();
+      resolve((bytes ?? new Uint8Array(0)).subarray(0, at));
+    };
+    const onError = (error: Error): void => {
+      over();
+      reject(error);
+    };
+    const onClose = (): void => onError(new Error("the client went away"));
+    // V8 makes many requests in its old generation at once, where one that is over lives until all of that is
+    // collected, with all that it holds on to: for a small append, 3 KiB that had to be moved there, not 0.6.
+    const over = (): void => {
+      incoming.off("data", onData).off("end", onEnd).off("error", onError).off("close", onClose);
+    };
+    incoming.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose);
   });
 }
 

@@ -17,7 +17,18 @@ export function thisRuntime(): string[] {
 
 /** What `npx tidemark` begins Node with. */
 function sidecarFlags(): string[] {
-  return readFileSync(`${ROOT}bin/tidemark`, "utf8").match(/--[\w-]+=\w+/g) ?? [];
+  return launcher().match(/--[\w-]+=\w+/g) ?? [];
+}
+
+/** The variables that it begins Node with, unless they are set. */
+function sidecarVariables(): Record<string, string> {
+  if (process.versions.deno !== undefined || process.versions.bun !== undefined) return {};
+  const set = launcher().matchAll(/^export (\w+)="\$\{\1:-(\w+)\}"$/gm);
+  return Object.fromEntries([...set].map(([, name, value]) => [name, value]));
+}
+
+function launcher(): string {
+  return readFileSync(`${ROOT}bin/tidemark`, "utf8");
 }
 
 /** How to begin one on Node, from any runtime; on Node as this process was begun. */
@@ -38,6 +49,7 @@ export class Talk {
     const path = fileURLToPath(new URL(`./${file}`, import.meta.url));
     this.#child = spawn(program, [...flags, path, ...args], {
       cwd: ROOT,
+      env: { ...sidecarVariables(), ...process.env },
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.#lines = linesOf(this.#child.stdout!)[Symbol.asyncIterator]();

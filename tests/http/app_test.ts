@@ -22,6 +22,20 @@ describe("createApp", () => {
       assert.equal((await app.ask("HEAD", "/healthz")).status, 200);
     }));
 
+  test("tells caches to keep nothing, where they would otherwise", () =>
+    withApp(async (app) => {
+      for (const accept of ["application/json", "application/cbor"]) {
+        const headers = { accept };
+        const made = await app.ask("PUT", "/v1/jobs/j", { headers });
+        assert.deepEqual([made.status, made.headers.get("cache-control")], [201, null]);
+        const shown = await app.ask("GET", "/v1/jobs/j", { headers });
+        assert.deepEqual([shown.status, shown.headers.get("cache-control")], [200, "no-store"]);
+        const missing = await app.ask("GET", "/v1/jobs/k", { headers });
+        assert.deepEqual([missing.status, missing.headers.get("cache-control")], [404, "no-store"]);
+        await app.store.deleteJob("j");
+      }
+    }));
+
   test("is not ready while its store is not where it was", async () => {
     await using folder = await temporaryFolder();
     const [path, elsewhere] = [join(folder.path, "store"), join(folder.path, "elsewhere")];

@@ -13,6 +13,15 @@ export interface CodecExports {
   compress(source: number, length: number, target: number): number;
   decompress(source: number, length: number, target: number, capacity: number): number;
   encodeBlocks(...call: BlocksArguments): number;
+  encodeBlocksBeside(
+    source: number,
+    length: number,
+    blockBytes: number,
+    target: number,
+    entries: number,
+    isCompressed: boolean,
+  ): number;
+  joinBlocks(end: number, from: number, length: number, frameState: number): number;
   xxh32(source: number, length: number): number;
   xxh32Begin(state: number): void;
   xxh32Update(state: number, source: number, length: number): void;

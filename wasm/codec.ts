@@ -51,6 +51,20 @@ export interface BlocksCall {
   readonly isCompressed: boolean;
 }
 
+/** A call of a function that the module exports, by name. */
+export type ModuleCall = readonly [
+  name: "encodeBlocks" | "encodeBlocksBeside" | "xxh32Update",
+  ...values: readonly (number | boolean)[],
+];
+
+/** A call in two parts that two threads may make at the same time, each its calls in order. */
+export interface DividedCall {
+  /** The first of them answers where its blocks end. */
+  readonly parts: readonly [readonly ModuleCall[], readonly ModuleCall[]];
+  /** Offset of the second part's blocks, until they are joined to those of the first. */
+  readonly secondTarget: number;
+}
+
 /**
  * LZ4 blocks and hashes in one memory.
  *
@@ -155,15 +169,75 @@ export class Codec {
    * @throws {RangeError} When anything that is read or written does not lie inside the arena.
    */
   encodeBlocks(call: BlocksCall): number {
-    return this.#module.encodeBlocks(...this.blocksArguments(call));
+    return this.#module.encodeBlocks(...this.#blocksArguments(call));
   }
 
   /**
-   * What to call `encodeBlocks` with, for whoever does so on another thread.
+   * The same as a call for another thread.
    *
    * @throws {RangeError} When anything that is read or written does not lie inside the arena.
    */
-  blocksArguments(call: BlocksCall): BlocksArguments {
+  blocksCall(call: BlocksCall): ModuleCall {
+    return ["encodeBlocks", ...this.#blocksArguments(call)];
+  }
+
+  /**
+   * The same as calls for two threads; {@link joinBlocks} makes one of what they come to.
+   *
+   * @returns undefined when there is only one block.
+   * @throws {RangeError} When anything that is read or written does not lie inside the arena.
+   */
+  divideBlocks(call: BlocksCall): DividedCall | undefined {
+    const { source, length, blockBytes, target, contentState, entries, isCompressed } = call;
+    const count = Math.floor(Math.ceil(length / blockBytes) / 2);
+    if (count === 0) return undefined;
+    const firstLength = count * blockBytes;
+    const [restAt, restLength] = [source + firstLength, length - firstLength];
+    const secondTarget = target + Codec.blocksBound(firstLength, blockBytes) + SLOP_BYTES;
+    const restBound = Codec.blocksBound(restLength, blockBytes);
+    this.#check("encode into", secondTarget, restBound, SLOP_BYTES);
+    const restEntries = entries + BLOCK_ENTRY_BYTES * count;
+    // A hash goes from the first byte to the last: one thread takes in all of the content.
+    return {
+      parts: [
+        [
+          this.blocksCall({ ...call, length: firstLength }),
+          ["xxh32Update", contentState, restAt, restLength],
+        ],
+        [[
+          "encodeBlocksBeside",
+          restAt,
+          restLength,
+          blockBytes,
+          secondTarget,
+          restEntries,
+          isCompressed,
+        ]],
+      ],
+      secondTarget,
+    };
+  }
+
+  /**
+   * Joins the blocks of a divided call, both parts of which are done.
+   *
+   * @param ends Offsets behind the last block of each part.
+   * @returns Offset behind the last block of all.
+   * @throws {RangeError} When anything that is read or written does not lie inside the arena.
+   */
+  joinBlocks(
+    { frameState }: BlocksCall,
+    { secondTarget }: DividedCall,
+    [firstEnd, secondEnd]: readonly [number, number],
+  ): number {
+    const length = secondEnd - secondTarget;
+    this.#check("hash into", frameState, HASH_STATE_BYTES);
+    this.#check("join", secondTarget, length);
+    this.#check("join to", firstEnd, length);
+    return this.#module.joinBlocks(firstEnd, secondTarget, length, frameState);
+  }
+
+  #blocksArguments(call: BlocksCall): BlocksArguments {
     const { source, length, blockBytes, target, contentState, frameState, entries } = call;
     this.#checkBlock("encode blocks of", source, Math.min(blockBytes, length));
     this.#check("encode", source, length, SLOP_BYTES);

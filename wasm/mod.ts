@@ -9,8 +9,14 @@
  * and writes there at will. The memory never grows after `create`, so views of it stay valid.
  * @module
  */
-export type { BlocksArguments, SharedInstance } from "./_instance.ts";
-export { type BlocksCall, Codec, type CodecOptions } from "./codec.ts";
+export type { SharedInstance } from "./_instance.ts";
+export {
+  type BlocksCall,
+  Codec,
+  type CodecOptions,
+  type DividedCall,
+  type ModuleCall,
+} from "./codec.ts";
 export {
   BLOCK_ENTRY_BYTES,
   BLOCK_WORD_BYTES,

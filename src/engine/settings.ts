@@ -38,8 +38,9 @@ export interface StoreSettings {
   /** How blocks of change files are stored; `none` stores them plainly. @default "lz4" */
   compression: "lz4" | "none";
   /**
-   * Threads that encode batches with change sets of 256 KiB and more while the engine's own goes on; 0: that one does
-   * it. One takes up to 80 MiB. Not for a backend of one's own, which it would give shared memory. @default 0
+   * Threads that encode batches with change sets of 256 KiB and more while the engine's own goes on: 1, or 2 that share
+   * each batch; 0: the engine's own does it. They take up to 80 MiB. Not for a backend of one's own, which would get
+   * shared memory. @default 0
    */
   codecThreads: number;
   /** Size of a block before compression: 64 KiB, 256 KiB, 1 MiB or 4 MiB. @default 262144 */
@@ -160,7 +161,7 @@ const COUNT = "a whole number";
 type Range = readonly [min: number, max: number, kind: string];
 
 const RANGES: { readonly [Name in keyof StoreSettings]?: Range } = {
-  codecThreads: [0, 1, COUNT],
+  codecThreads: [0, 2, COUNT],
   changeBytesMax: [1, CHANGE_BYTES_MAX, BYTES],
   reserveBytes: [0, CHANGE_FILE_BYTES_MAX, BYTES],
   storeBytesMax: [0, Number.MAX_SAFE_INTEGER, BYTES],

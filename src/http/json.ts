@@ -6,8 +6,9 @@
 /** Writes a value as JSON; a `bigint` becomes a decimal string. */
 export function toJson(value: unknown, indent?: number): string {
   try {
-    // Twice as fast as with a function that looks at everything, and mostly there is no `bigint`.
-    return JSON.stringify(value, null, indent);
+    // Several times as fast as with a function that looks at everything, or with an indent that is none (V8), and mostly
+    // there is no `bigint`.
+    return indent === undefined ? JSON.stringify(value) : JSON.stringify(value, null, indent);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
   }

@@ -75,7 +75,10 @@ export async function openStore(
   if (settings.codecThreads > 0 && !isPlace(location)) throw sharedWithOthers(settings);
   const backend = isPlace(location) ? openBackend(location, { ...ports, fileSystem }) : location;
   const local = openLocal(backend, settings, ports);
-  const codecThread = settings.codecThreads > 0 ? new WorkerCodecThread(ports.logger) : undefined;
+  const { codecThreads: threads } = settings;
+  const codecThread = threads > 0
+    ? new WorkerCodecThread({ logger: ports.logger, threads })
+    : undefined;
   return await OpenStore.open(backend, settings, ports, { local, codecThread });
 }
 

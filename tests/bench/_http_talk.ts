@@ -9,10 +9,17 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** How to begin a TypeScript program on this runtime, as a sidecar is begun. */
 export function thisRuntime(): string[] {
-  if (process.versions.deno !== undefined) return [process.execPath, "run", "-A", "--quiet"];
+  if (process.versions.deno !== undefined) {
+    return [process.execPath, "run", ...taskFlags(), "-A", "--quiet"];
+  }
   if (process.versions.bun !== undefined) return [process.execPath];
   const [program, ...flags] = node();
   return [program, ...sidecarFlags(), ...flags];
+}
+
+/** What `deno task serve` begins Deno's engine with. */
+function taskFlags(): string[] {
+  return readFileSync(`${ROOT}deno.json`, "utf8").match(/--v8-flags=[\w,-]+/g) ?? [];
 }
 
 /** What `npx tidemark` begins Node with. */

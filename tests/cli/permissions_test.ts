@@ -30,6 +30,7 @@ async function append(url: string, line: string): Promise<void> {
 test("deno task serve gives no more than store, address, own names, host name and free space", async () => {
   const { tasks } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
   assert.deepEqual(tasks.serve.match(/-\S+/g).filter((word: string) => word.startsWith("-")), [
+    "--v8-flags=--no-allocation-site-pretenuring",
     "--no-prompt",
     "--allow-read=tidemark-data",
     "--allow-write=tidemark-data",

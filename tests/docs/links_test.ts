@@ -24,6 +24,8 @@ const OTHERS = new Set([
     "--import",
     "--initial-old-space-size",
     "--max-semi-space-size",
+    "--no-allocation-site-pretenuring",
+    "--v8-flags",
     "--test",
     "--compile",
     "--filter",

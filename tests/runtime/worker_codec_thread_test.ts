@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { openStore } from "../../mod.ts";
 import type { LentCodec } from "../../src/engine/port/codec_thread.ts";
+import { beginCodecWorker } from "../../src/runtime/_codec_worker.ts";
 import { WorkerCodecThread } from "../../src/runtime/worker_codec_thread.ts";
 import { type BlocksCall, Codec, HASH_STATE_BYTES, SLOP_BYTES } from "../../wasm/mod.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
@@ -68,118 +69,129 @@ async function encodeThere({ codec, content, encodeBlocks }: LentCodec, bytes: U
   return resultOf(codec, call, await encodeBlocks(call));
 }
 
-function newThread(beginWorker?: () => Worker) {
+function newThread(threads: number, beginWorker?: () => Worker) {
   const logger = new RecordingLogger();
-  return { thread: new WorkerCodecThread(logger, beginWorker), logger };
+  return { thread: new WorkerCodecThread({ logger, threads, beginWorker }), logger };
 }
 
-describe("WorkerCodecThread", () => {
-  test("leaves in a codec what the codec itself would have, call after call", async () => {
-    console.log(`seed ${SEED}`);
-    const { thread, logger } = newThread();
-    const lent = thread.lend()!;
-    for (const [i, length] of [1, 100, BLOCK_BYTES, 300 * KIB, 4096 * KIB].entries()) {
-      const content = contentOf(i, length);
-      assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
-    }
-    lent.release();
-    await thread.close();
-    assert.deepEqual(logger.records, []);
-  });
+for (const threads of [1, 2]) {
+  describe(`WorkerCodecThread with ${threads}`, () => {
+    test("leaves in a codec what the codec itself would have, call after call", async () => {
+      console.log(`seed ${SEED}`);
+      const { thread, logger } = newThread(threads);
+      const lent = thread.lend()!;
+      const lengths = [1, 100, BLOCK_BYTES, BLOCK_BYTES + 1, 300 * KIB, 4096 * KIB];
+      const incompressible = new Uint8Array(500 * KIB);
+      new SeededRandom(SEED).fill(incompressible);
+      const contents = [
+        ...lengths.map((length, i) => contentOf(i, length)),
+        incompressible,
+      ];
+      for (const content of contents) {
+        assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
+      }
+      lent.release();
+      await thread.close();
+      assert.deepEqual(logger.records, []);
+    });
 
-  test("keeps codecs apart whose calls run at the same time", async () => {
-    const { thread } = newThread();
-    const contents = [0, 1, 2, 3].map((i) => contentOf(i, 200 * KIB + i));
-    const lent = contents.map(() => thread.lend()!);
-    const found = await Promise.all(lent.map((one, i) => encodeThere(one, contents[i])));
-    assert.deepEqual(found, contents.map(encodeHere));
-    lent.forEach((one) => one.release());
-    await thread.close();
-  });
-
-  test("has four codecs at most, and lends them again", async () => {
-    const { thread } = newThread();
-    const codecs = new Set<Codec>();
-    for (let round = 0; round < 3; round++) {
-      const lent = [0, 1, 2, 3].map(() => thread.lend()!);
-      assert.equal(thread.lend(), undefined);
-      for (const { codec } of lent) codecs.add(codec);
-      lent.forEach((one) => one.release());
-      await Promise.resolve();
-    }
-    assert.equal(codecs.size, 4);
-    await thread.close();
-  });
-
-  test("lends a codec that was given back once its call is done, not before", async () => {
-    const { thread } = newThread();
-    const lent = thread.lend()!;
-    const encoding = encodeThere(lent, contentOf(0, 1024 * KIB));
-    lent.release();
-    await Promise.resolve();
-    assert.notEqual(thread.lend()!.codec, lent.codec);
-    await encoding;
-    await Promise.resolve();
-    assert.equal(thread.lend()!.codec, lent.codec);
-    await thread.close();
-  });
-
-  test("fails what it leaves undone when it is closed, and lends no more", async () => {
-    const { thread, logger } = newThread();
-    const lent = thread.lend()!;
-    // Some of them may be done by then: the worker ends when it comes to it.
-    const content = contentOf(0, 4096 * KIB);
-    const encoding = Array.from({ length: 40 }, () => encodeThere(lent, content));
-    const ended = Promise.allSettled(encoding);
-    await thread.close();
-    await thread.close();
-    const last = (await ended).at(-1)!;
-    assert.equal(last.status === "rejected" && last.reason.code, "closed");
-    await assert.rejects(encodeThere(lent, contentOf(0, KIB)), { code: "closed" });
-    lent.release();
-    assert.equal(thread.lend(), undefined);
-    assert.deepEqual(logger.records, []);
-  });
-
-  for (const [how, end] of [["ends", "process.exit(3)"], ["fails", "null.x"]]) {
-    test(`does itself what a thread leaves undone that ${how}, and says so once`, async () => {
-      const broken = `require("node:worker_threads").parentPort.on("message", ({ call }) => {
-      if (call !== undefined) ${end};
-    });`;
-      const { thread, logger } = newThread(() => new Worker(broken, { eval: true, env: {} }));
-      const lent = [thread.lend()!, thread.lend()!];
-      const contents = [contentOf(0, 300 * KIB), contentOf(1, 300 * KIB)];
+    test("keeps codecs apart whose calls run at the same time", async () => {
+      const { thread } = newThread(threads);
+      const contents = [0, 1, 2, 3].map((i) => contentOf(i, 200 * KIB + i));
+      const lent = contents.map(() => thread.lend()!);
       const found = await Promise.all(lent.map((one, i) => encodeThere(one, contents[i])));
       assert.deepEqual(found, contents.map(encodeHere));
-      assert.equal(thread.lend(), undefined);
-      assert.deepEqual(logger.records.map(({ level, message }) => [level, message]), [
-        ["warning", "The thread that encodes is gone: large batches hold up requests now"],
-      ]);
+      lent.forEach((one) => one.release());
       await thread.close();
     });
-  }
 
-  test("lends none where no thread can begin, and says so once", async () => {
-    const { thread, logger } = newThread(() => {
-      throw new Error("no threads here");
+    test("has four codecs at most, and lends them again", async () => {
+      const { thread } = newThread(threads);
+      const codecs = new Set<Codec>();
+      for (let round = 0; round < 3; round++) {
+        const lent = [0, 1, 2, 3].map(() => thread.lend()!);
+        assert.equal(thread.lend(), undefined);
+        for (const { codec } of lent) codecs.add(codec);
+        lent.forEach((one) => one.release());
+        await Promise.resolve();
+      }
+      assert.equal(codecs.size, 4);
+      await thread.close();
     });
-    assert.equal(thread.lend(), undefined);
-    assert.equal(thread.lend(), undefined);
-    assert.equal(logger.records.length, 1);
-    assert.match(String(logger.records[0].fields?.error), /no threads here/);
-    await thread.close();
-  });
 
-  test("refuses a call that does not lie in the arena, and goes on", async () => {
-    const { thread } = newThread();
-    const lent = thread.lend()!;
-    const call = callOf(lent.codec, 300 * KIB);
-    await assert.rejects(lent.encodeBlocks({ ...call, target: 0 }), RangeError);
-    const content = contentOf(0, 300 * KIB);
-    assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
-    await thread.close();
+    test("lends a codec that was given back once its call is done, not before", async () => {
+      const { thread } = newThread(threads);
+      const lent = thread.lend()!;
+      const encoding = encodeThere(lent, contentOf(0, 1024 * KIB));
+      lent.release();
+      await Promise.resolve();
+      assert.notEqual(thread.lend()!.codec, lent.codec);
+      await encoding;
+      await Promise.resolve();
+      assert.equal(thread.lend()!.codec, lent.codec);
+      await thread.close();
+    });
+
+    test("fails what it leaves undone when it is closed, and lends no more", async () => {
+      const { thread, logger } = newThread(threads);
+      const lent = thread.lend()!;
+      // Some of them may be done by then: the worker ends when it comes to it.
+      const content = contentOf(0, 4096 * KIB);
+      const encoding = Array.from({ length: 40 }, () => encodeThere(lent, content));
+      const ended = Promise.allSettled(encoding);
+      await thread.close();
+      await thread.close();
+      const last = (await ended).at(-1)!;
+      assert.equal(last.status === "rejected" && last.reason.code, "closed");
+      await assert.rejects(encodeThere(lent, contentOf(0, KIB)), { code: "closed" });
+      lent.release();
+      assert.equal(thread.lend(), undefined);
+      assert.deepEqual(logger.records, []);
+    });
+
+    for (const [how, end] of [["ends", "process.exit(3)"], ["fails", "null.x"]]) {
+      test(`does itself what a thread leaves undone that ${how}, and says so once`, async () => {
+        const broken = `require("node:worker_threads").parentPort.on("message", ({ calls }) => {
+      if (calls !== undefined) ${end};
+    });`;
+        const { thread, logger } = newThread(
+          threads,
+          () => new Worker(broken, { eval: true, env: {} }),
+        );
+        const lent = [thread.lend()!, thread.lend()!];
+        const contents = [contentOf(0, 300 * KIB), contentOf(1, 300 * KIB)];
+        const found = await Promise.all(lent.map((one, i) => encodeThere(one, contents[i])));
+        assert.deepEqual(found, contents.map(encodeHere));
+        assert.equal(thread.lend(), undefined);
+        assert.deepEqual(logger.records.map(({ level, message }) => [level, message]), [
+          ["warning", "The thread that encodes is gone: large batches hold up requests now"],
+        ]);
+        await thread.close();
+      });
+    }
+
+    test("lends none where no thread can begin, and says so once", async () => {
+      const { thread, logger } = newThread(threads, () => {
+        throw new Error("no threads here");
+      });
+      assert.equal(thread.lend(), undefined);
+      assert.equal(thread.lend(), undefined);
+      assert.equal(logger.records.length, 1);
+      assert.match(String(logger.records[0].fields?.error), /no threads here/);
+      await thread.close();
+    });
+
+    test("refuses a call that does not lie in the arena, and goes on", async () => {
+      const { thread } = newThread(threads);
+      const lent = thread.lend()!;
+      const call = callOf(lent.codec, 300 * KIB);
+      await assert.rejects(lent.encodeBlocks({ ...call, target: 0 }), RangeError);
+      const content = contentOf(0, 300 * KIB);
+      assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
+      await thread.close();
+    });
   });
-});
+}
 
 /** A worker that does nothing, and ends when a test says so. */
 class IdleWorker extends EventEmitter {
@@ -193,9 +205,28 @@ class IdleWorker extends EventEmitter {
   };
 }
 
+test("does itself what one of two threads leaves undone, once the other is done, and says so once", async () => {
+  const broken = `require("node:worker_threads").parentPort.on("message", ({ calls }) => {
+    if (calls !== undefined) process.exit(3);
+  });`;
+  for (const which of [0, 1]) {
+    let begun = 0;
+    const { thread, logger } = newThread(2, () => (
+      begun++ === which ? new Worker(broken, { eval: true, env: {} }) : beginCodecWorker()
+    ));
+    const lent = thread.lend()!;
+    const contents = [contentOf(0, 4096 * KIB), contentOf(1, 300 * KIB)];
+    for (const content of contents) {
+      assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
+    }
+    assert.deepEqual([begun, thread.lend(), logger.records.length], [2, undefined, 1]);
+    await thread.close();
+  }
+});
+
 test("an answer that comes while the thread ends does not let the process end before it", () => {
   const worker = new IdleWorker();
-  const { thread } = newThread(() => worker as unknown as Worker);
+  const { thread } = newThread(1, () => worker as unknown as Worker);
   const lent = thread.lend()!;
   void encodeThere(lent, contentOf(0, KIB));
   void thread.close();
@@ -247,7 +278,7 @@ import { WorkerCodecThread } from ${
   JSON.stringify(new URL("../../src/runtime/worker_codec_thread.ts", import.meta.url).href)
 };
 for (let round = 0; round < 30; round++) {
-  const thread = new WorkerCodecThread({ log() {} });
+  const thread = new WorkerCodecThread({ logger: { log() {} }, threads: 1 + round % 2 });
   const { codec, encodeBlocks } = thread.lend();
   const at = codec.arenaStart;
   const call = { source: at + 2048, length: 2 ** 20, blockBytes: 65536, target: at + 2 ** 22, isCompressed: true };

@@ -30,6 +30,8 @@ test("the module imports nothing and exports what the codec uses", () => {
     "compress",
     "decompress",
     "encodeBlocks",
+    "encodeBlocksBeside",
+    "joinBlocks",
     "xxh32",
     "xxh32Begin",
     "xxh32Digest",

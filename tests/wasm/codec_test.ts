@@ -141,6 +141,57 @@ for (const isShared of [false, true]) {
       }
     });
 
+    for (const blockBytes of [64 * KIB, 256 * KIB]) {
+      for (const length of [blockBytes + 1, 3 * blockBytes, 5 * blockBytes - 3]) {
+        for (const isCompressed of [true, false]) {
+          test(`${length} bytes, compressed: ${isCompressed}, in two calls of ${blockBytes}`, {
+            skip: !isShared,
+          }, () => {
+            fill(length, blockBytes);
+            const whole = call(length, blockBytes, isCompressed);
+            const result = (end: number) => [
+              codec.bytes.slice(whole.target, end),
+              codec.bytes.slice(entries, source),
+              codec.xxh32Digest(contentState),
+              codec.xxh64Digest(frameState),
+            ];
+            const wanted = result(codec.encodeBlocks(whole));
+            const target = whole.target + 1000;
+            const divided = codec.divideBlocks({
+              ...call(length, blockBytes, isCompressed),
+              target,
+            })!;
+            const { module, memory } = codec.shared!;
+            const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+            // The second part first: whatever the first leaves in its table plays no part.
+            const [secondEnd, firstEnd] = divided.parts.toReversed().map((calls) =>
+              calls.map(([name, ...values]) => (exports[name] as CallableFunction)(...values))[0]
+            );
+            const end = codec.joinBlocks({ ...whole, target }, divided, [firstEnd, secondEnd]);
+            codec.bytes.copyWithin(whole.target, target, end);
+            assert.deepEqual(result(end - 1000), wanted);
+          });
+        }
+      }
+    }
+
+    test("is not divided where there is but one block, nor where the parts have no room", () => {
+      assert.equal(codec.divideBlocks(call(64 * KIB, 64 * KIB)), undefined);
+      const good = call(128 * KIB, 64 * KIB);
+      // Room for the whole, but not for what may be written behind the first part.
+      const target = codec.arenaEnd - Codec.blocksBound(128 * KIB, 64 * KIB) - SLOP_BYTES;
+      assert.throws(() => codec.divideBlocks({ ...good, target }), RangeError);
+      assert.ok(codec.divideBlocks({ ...good, target: target - SLOP_BYTES }) !== undefined);
+      const divided = codec.divideBlocks(good)!;
+      const { secondTarget } = divided;
+      for (
+        const ends of [[codec.arenaEnd, secondTarget + 1], [
+          good.target,
+          codec.arenaEnd + 1,
+        ]] as const
+      ) assert.throws(() => codec.joinBlocks(good, divided, ends), RangeError);
+    });
+
     test(`tells another thread what it needs: ${isShared}`, () => {
       assert.equal(codec.shared !== undefined, isShared);
       assert.equal(codec.bytes.buffer instanceof SharedArrayBuffer, isShared);

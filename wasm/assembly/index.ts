@@ -2,6 +2,6 @@
 export { ARENA_START, HASH_STATE_BYTES, SLOP_BYTES } from "./layout";
 export { compress } from "./lz4_compress";
 export { decompress } from "./lz4_decompress";
-export { encodeBlocks } from "./lz4_frame";
+export { encodeBlocks, encodeBlocksBeside, joinBlocks } from "./lz4_frame";
 export { xxh32, xxh32Begin, xxh32Digest, xxh32Update } from "./xxh32";
 export { xxh64, xxh64Begin, xxh64Digest, xxh64Update } from "./xxh64";

@@ -2,7 +2,7 @@
  * The module's memory: what lies where, and the contract with the caller.
  *
  * [0, ARENA_START) belongs to the module: the overlap patterns of the decompressor and the
- * compressor's position table. From ARENA_START on, the memory is the caller's arena; the module
+ * compressor's position tables. From ARENA_START on, the memory is the caller's arena; the module
  * keeps nothing there between calls, except streaming hash states at addresses that the caller
  * gives.
  *
@@ -26,6 +26,8 @@ export const OVERLAP_PATTERNS: usize = 1024;
 export const OVERLAP_STEPS: usize = OVERLAP_PATTERNS + 16 * 16;
 /** The compressor's table: for each hash, the low 16 bits of the newest position that had it. */
 export const POSITION_TABLE: usize = 4096;
+/** Another one, for what a second thread compresses in this memory at the same time. */
+export const SECOND_TABLE: usize = POSITION_TABLE + 16384;
 /** First byte of the caller's arena. */
 export const ARENA_START: u32 = 65536;
 

@@ -2,7 +2,7 @@
  * The blocks of an LZ4 frame, many at once: compressed, or stored plainly where that is not smaller, and hashed.
  * Source: "LZ4 Frame Format Description", lz4 project, doc/lz4_Frame_format.md.
  */
-import { compress } from "./lz4_compress";
+import { compress, compressBeside } from "./lz4_compress";
 import { xxh32Update } from "./xxh32";
 import { xxh64, xxh64Update } from "./xxh64";
 
@@ -12,6 +12,21 @@ const WORD_BYTES: u32 = 4;
 const PLAIN: u32 = 0x80000000;
 /** Bytes that tell of a block: its stored length (4 at 0), XXH64 of the block and its word (8 at 8). */
 const ENTRY_BYTES: usize = 16;
+
+/** Brings a block to where it belongs in the frame, plainly unless `stored` is less, and tells of it. Returns its end. */
+@inline
+function putBlock(source: usize, bytes: u32, to: usize, compressed: u32, entry: usize): usize {
+  let stored = compressed, word = compressed;
+  if (stored >= bytes) {
+    stored = bytes;
+    word = bytes | PLAIN;
+    memory.copy(to + WORD_BYTES, source, bytes);
+  }
+  store<u32>(to, word);
+  store<u32>(entry, stored);
+  store<u64>(entry, xxh64(to, WORD_BYTES + stored), 8);
+  return to + WORD_BYTES + stored;
+}
 
 /**
  * Encodes `length` bytes at `source` as blocks of `blockBytes`, the last one shorter, to `target`. Takes the source into
@@ -33,20 +48,39 @@ export function encodeBlocks(
   while (at < end) {
     const bytes = min(blockBytes, <u32> (end - at));
     xxh32Update(contentState, at, bytes);
-    let stored = isCompressed ? compress(at, bytes, to + WORD_BYTES) : bytes;
-    let word = stored;
-    if (stored >= bytes) {
-      stored = bytes;
-      word = bytes | PLAIN;
-      memory.copy(to + WORD_BYTES, at, bytes);
-    }
-    store<u32>(to, word);
-    store<u32>(entries, stored);
-    store<u64>(entries, xxh64(to, WORD_BYTES + stored), 8);
+    const stored = isCompressed ? compress(at, bytes, to + WORD_BYTES) : bytes;
+    to = putBlock(at, bytes, to, stored, entries);
     entries += ENTRY_BYTES;
-    to += WORD_BYTES + stored;
     at += bytes;
   }
   xxh64Update(frameState, target, <u32> (to - target));
   return to;
+}
+
+/** The same without the two states, while another thread calls {@link encodeBlocks} in the same memory. */
+export function encodeBlocksBeside(
+  source: usize,
+  length: u32,
+  blockBytes: u32,
+  target: usize,
+  entries: usize,
+  isCompressed: bool,
+): usize {
+  const end = source + length;
+  let at = source, to = target;
+  while (at < end) {
+    const bytes = min(blockBytes, <u32> (end - at));
+    const stored = isCompressed ? compressBeside(at, bytes, to + WORD_BYTES) : bytes;
+    to = putBlock(at, bytes, to, stored, entries);
+    entries += ENTRY_BYTES;
+    at += bytes;
+  }
+  return to;
+}
+
+/** Moves blocks from `from` to `end`, where the others end, into the XXH64 at `frameState`. Returns their new end. */
+export function joinBlocks(end: usize, from: usize, length: u32, frameState: usize): usize {
+  memory.copy(end, from, length);
+  xxh64Update(frameState, end, length);
+  return end + length;
 }

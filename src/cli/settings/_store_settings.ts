@@ -55,8 +55,8 @@ export const STORE_SETTINGS: StoreRows & {
   // Requests are answered meanwhile.
   codecThreads: setting(
     storeReader("codecThreads"),
-    "1",
-    "threads that large batches are encoded on: 0 or 1",
+    "2",
+    "threads that large batches are encoded on: 0, 1 or 2",
   ),
   blockBytes: row("blockBytes", "size of a block before compression"),
   changeFileBytesMax: row("changeFileBytesMax", "size at which a change file ends"),

@@ -20,7 +20,7 @@ export interface LentCodec {
   release(): void;
 }
 
-/** A thread that encodes, so that this one can answer requests meanwhile. */
+/** A thread that encodes, or several, so that this one can answer requests meanwhile. */
 export interface CodecThread {
   /** Lends a codec; undefined when there is none left, or no thread (any more): then whoever asks encodes without. */
   lend(): LentCodec | undefined;

@@ -42,6 +42,7 @@ export class CodecWorker {
   /** Why there is no worker any more. */
   #ended: unknown;
   #isClosed = false;
+  #isRetired = false;
 
   /**
    * @param beginWorker Begins one that knows the protocol.
@@ -52,8 +53,10 @@ export class CodecWorker {
     this.#worker = beginWorker();
     this.#worker.on("message", (end: number) => {
       this.#waiting.shift()?.resolve(end);
+      if (this.#waiting.length > 0) return;
+      if (this.#isRetired) void this.#worker.terminate();
       // What ends it keeps the process alive until it has.
-      if (this.#waiting.length === 0 && !this.#isClosed) this.#worker.unref();
+      else if (!this.#isClosed) this.#worker.unref();
     });
     this.#worker.on("error", (error) => this.#end(error));
     this.#worker.on("exit", (code) => {
@@ -73,11 +76,18 @@ export class CodecWorker {
   call(codec: number, calls: readonly ModuleCall[]): Promise<number> {
     return new Promise((resolve, reject) => {
       if (this.#ended !== undefined) throw this.#ended;
-      // Whoever waits for the answer must live to see it.
-      this.#worker.ref();
       this.#worker.postMessage({ codec, calls });
       this.#waiting.push({ resolve, reject });
+      // Whoever waits for the answer must live to see it.
+      this.#worker.ref();
     });
+  }
+
+  /** Ends it once the calls that run are done; `reason` is why there are no others. */
+  retire(reason: unknown): void {
+    this.#isRetired = true;
+    this.#ended ??= reason;
+    if (this.#waiting.length === 0) void this.#worker.terminate();
   }
 
   /** Ends it; calls that run may fail with `reason`. */

@@ -59,11 +59,17 @@ export class WorkerCodecThread implements CodecThread {
     await Promise.all(this.#workers.map((worker) => worker.close(this.#ended)));
   }
 
+  /** @throws What the first one can't begin with; where others can't, it goes on alone. */
   #begin(): void {
-    const { threads, beginWorker = beginCodecWorker } = this.#options;
+    const { logger, threads, beginWorker = beginCodecWorker } = this.#options;
     const onEnd = (reason: unknown): void => this.#giveUp(reason);
-    for (let i = 0; i < threads; i++) {
-      this.#workers = [...this.#workers, new CodecWorker(beginWorker, onEnd)];
+    this.#workers = [new CodecWorker(beginWorker, onEnd)];
+    try {
+      while (this.#workers.length < threads) {
+        this.#workers = [...this.#workers, new CodecWorker(beginWorker, onEnd)];
+      }
+    } catch (error) {
+      logger.log("warning", "Cannot have another thread that encodes", { error });
     }
   }
 
@@ -137,6 +143,8 @@ export class WorkerCodecThread implements CodecThread {
   #giveUp(reason: unknown): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
+    this.#idle.length = 0;
+    for (const worker of this.#workers) worker.retire(reason);
     const message = "The thread that encodes is gone: large batches hold up requests now";
     this.#options.logger.log("warning", message, { error: reason });
   }

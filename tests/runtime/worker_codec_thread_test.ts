@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import process from "node:process";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -205,23 +205,41 @@ class IdleWorker extends EventEmitter {
   };
 }
 
-test("does itself what one of two threads leaves undone, once the other is done, and says so once", async () => {
+test("does itself what one of two threads leaves undone, ends the other, and says so once", async () => {
   const broken = `require("node:worker_threads").parentPort.on("message", ({ calls }) => {
     if (calls !== undefined) process.exit(3);
   });`;
   for (const which of [0, 1]) {
-    let begun = 0;
-    const { thread, logger } = newThread(2, () => (
-      begun++ === which ? new Worker(broken, { eval: true, env: {} }) : beginCodecWorker()
-    ));
+    const workers: Worker[] = [];
+    const { thread, logger } = newThread(2, () => {
+      const isBroken = workers.length === which;
+      workers.push(isBroken ? new Worker(broken, { eval: true, env: {} }) : beginCodecWorker());
+      return workers.at(-1)!;
+    });
     const lent = thread.lend()!;
+    const ended = Promise.all(workers.map((worker) => once(worker, "exit")));
     const contents = [contentOf(0, 4096 * KIB), contentOf(1, 300 * KIB)];
     for (const content of contents) {
       assert.deepEqual(await encodeThere(lent, content), encodeHere(content));
     }
-    assert.deepEqual([begun, thread.lend(), logger.records.length], [2, undefined, 1]);
+    await ended;
+    assert.deepEqual([workers.length, thread.lend(), logger.records.length], [2, undefined, 1]);
     await thread.close();
   }
+});
+
+test("goes on with one thread where another can't begin, and says so once", async () => {
+  let begun = 0;
+  const { thread, logger } = newThread(2, () => {
+    if (begun++ > 0) throw new Error("no more threads here");
+    return beginCodecWorker();
+  });
+  const lent = [thread.lend()!, thread.lend()!];
+  const content = contentOf(0, 300 * KIB);
+  for (const one of lent) assert.deepEqual(await encodeThere(one, content), encodeHere(content));
+  assert.deepEqual([begun, logger.records.length], [2, 1]);
+  assert.match(String(logger.records[0].fields?.error), /no more threads here/);
+  await thread.close();
 });
 
 test("an answer that comes while the thread ends does not let the process end before it", () => {
@@ -232,6 +250,19 @@ test("an answer that comes while the thread ends does not let the process end be
   void thread.close();
   worker.emit("message", lent.codec.arenaStart);
   assert.deepEqual(worker.calls, ["unref", "ref", "terminate"]);
+});
+
+test("a thread of which another has ended is ended when it is done, not before", async () => {
+  const workers = [new IdleWorker(), new IdleWorker()];
+  const left = [...workers];
+  const { thread } = newThread(2, () => left.shift() as unknown as Worker);
+  const lent = thread.lend()!;
+  const encoding = encodeThere(lent, contentOf(0, 300 * KIB));
+  workers[0].emit("exit", 3);
+  assert.deepEqual(workers[1].calls, ["unref", "ref"]);
+  workers[1].emit("message", lent.codec.arenaStart);
+  assert.deepEqual(workers[1].calls, ["unref", "ref", "terminate"]);
+  assert.deepEqual(await encoding, encodeHere(contentOf(0, 300 * KIB)));
 });
 
 const PROGRAM = `

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DEFAULT_SETTINGS } from "../../src/engine/settings.ts";
 import { barAtMost, type BenchBar, type BenchRow, median } from "./_bench.ts";
 import { jobOf } from "./_http_bodies.ts";
+import { longestSyncMs } from "./_disk_syncs.ts";
 import type { ChildRequest, ChildUsage } from "./_http_child.ts";
 import type { LoadFigures, LoadRequest } from "./_http_load.ts";
 import { node, Talk, thisRuntime } from "./_http_talk.ts";
@@ -66,7 +67,7 @@ export async function measureAppends(
     const bars: BenchBar[] = [];
     const baseMib = (await usageOf(store)).peakMib;
     for (const body of sizes.bodies) {
-      const { bytes } = body;
+      const { name, bytes } = body;
       const args = [bytes, Math.max(sizes.corpusBytes, bytes), sizes.connections].map(String);
       const load = new Talk(node(), "_http_load.ts", args);
       loads.push(load);
@@ -74,6 +75,10 @@ export async function measureAppends(
       rows.push(...measured.rows);
       bars.push(...measured.bars);
       await load.end();
+      rows.push({
+        what: `longest sync of the disk alone, after ${name}, ms`,
+        measured: await longestSyncMs(folder, body.openSeconds / 2),
+      });
     }
     const peakMib = (await usageOf(store)).peakMib;
     const boundMib = (DEFAULT_SETTINGS.inFlightBytesMax + BODY_BUDGET_BYTES) / MIB + baseMib;

@@ -79,7 +79,8 @@ describe("a body that a server reads", () => {
 describe("readDirectly on Node", () => {
   /** Begins to read from a stream that stands for a request's. */
   function begin() {
-    const incoming = new PassThrough();
+    // As a request, which is not closed before it is answered.
+    const incoming = new PassThrough({ autoDestroy: false });
     const request = new Request("http://127.0.0.1/", { method: "POST" });
     const direct = readDirectly(request, incoming as unknown as IncomingMessage) as DirectBody;
     const reading = direct[READ_BODY]!(BODY.length, APPEND_MEMORY, NO_PROGRESS);

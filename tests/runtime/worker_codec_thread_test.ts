@@ -252,14 +252,17 @@ test("an answer that comes while the thread ends does not let the process end be
   assert.deepEqual(worker.calls, ["unref", "ref", "terminate"]);
 });
 
-test("a thread of which another has ended is ended when it is done, not before", async () => {
+test("a thread of which another has ended is waited for, and ended when it is done, not before", async () => {
   const workers = [new IdleWorker(), new IdleWorker()];
   const left = [...workers];
   const { thread } = newThread(2, () => left.shift() as unknown as Worker);
   const lent = thread.lend()!;
-  const encoding = encodeThere(lent, contentOf(0, 300 * KIB));
+  let isDone = false;
+  const encoding = encodeThere(lent, contentOf(0, 300 * KIB)).finally(() => isDone = true);
   workers[0].emit("exit", 3);
-  assert.deepEqual(workers[1].calls, ["unref", "ref"]);
+  await new Promise((resolve) => setImmediate(resolve));
+  // It works in the codec's memory yet.
+  assert.deepEqual([isDone, workers[1].calls], [false, ["unref", "ref"]]);
   workers[1].emit("message", lent.codec.arenaStart);
   assert.deepEqual(workers[1].calls, ["unref", "ref", "terminate"]);
   assert.deepEqual(await encoding, encodeHere(contentOf(0, 300 * KIB)));

@@ -189,6 +189,8 @@ export class Codec {
    */
   divideBlocks(call: BlocksCall): DividedCall | undefined {
     const { source, length, blockBytes, target, contentState, entries, isCompressed } = call;
+    // Both parts, before either is made.
+    this.#blocksArguments(call);
     const count = Math.floor(Math.ceil(length / blockBytes) / 2);
     if (count === 0) return undefined;
     const firstLength = count * blockBytes;

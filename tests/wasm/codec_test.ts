@@ -135,10 +135,22 @@ for (const isShared of [false, true]) {
           { frameState: 0 },
           { entries: far },
         ]
-      ) assert.throws(() => codec.encodeBlocks({ ...good, ...part }), RangeError);
+      ) {
+        assert.throws(() => codec.encodeBlocks({ ...good, ...part }), RangeError);
+        assert.throws(() => codec.divideBlocks({ ...good, ...part }), RangeError);
+      }
       for (const blockBytes of [0, -1, 0.5, NaN]) {
         assert.throws(() => codec.encodeBlocks({ ...good, blockBytes }), RangeError);
+        assert.throws(() => codec.divideBlocks({ ...good, blockBytes }), RangeError);
       }
+      // Of two blocks the first lies in the arena, and the second does not.
+      const two = { ...good, length: 128 * KIB };
+      for (
+        const part of [
+          { source: codec.arenaEnd - 96 * KIB, target: good.source },
+          { entries: codec.arenaEnd - BLOCK_ENTRY_BYTES },
+        ]
+      ) assert.throws(() => codec.divideBlocks({ ...two, ...part }), RangeError);
     });
 
     // Only in shared memory are there two who could make the two calls.

@@ -13,7 +13,7 @@ const PLAIN: u32 = 0x80000000;
 /** Bytes that tell of a block: its stored length (4 at 0), XXH64 of the block and its word (8 at 8). */
 const ENTRY_BYTES: usize = 16;
 
-/** Brings a block to where it belongs in the frame, plainly unless `stored` is less, and tells of it. Returns its end. */
+/** Brings a block into the frame, plainly unless `compressed` is less than its bytes, and tells of it. Returns its end. */
 @inline
 function putBlock(source: usize, bytes: u32, to: usize, compressed: u32, entry: usize): usize {
   let stored = compressed, word = compressed;
@@ -26,6 +26,36 @@ function putBlock(source: usize, bytes: u32, to: usize, compressed: u32, entry: 
   store<u32>(entry, stored);
   store<u64>(entry, xxh64(to, WORD_BYTES + stored), 8);
   return to + WORD_BYTES + stored;
+}
+
+/** Puts blocks one after the other; `isBeside` is known to the compiler. Returns the place after the last one. */
+@inline
+function putBlocks(
+  isBeside: bool,
+  source: usize,
+  length: u32,
+  blockBytes: u32,
+  target: usize,
+  contentState: usize,
+  entries: usize,
+  isCompressed: bool,
+): usize {
+  const end = source + length;
+  let at = source, to = target, entry = entries;
+  while (at < end) {
+    const bytes = min(blockBytes, <u32> (end - at));
+    if (!isBeside) xxh32Update(contentState, at, bytes);
+    let stored = bytes;
+    if (isCompressed) {
+      stored = isBeside
+        ? compressBeside(at, bytes, to + WORD_BYTES)
+        : compress(at, bytes, to + WORD_BYTES);
+    }
+    to = putBlock(at, bytes, to, stored, entry);
+    entry += ENTRY_BYTES;
+    at += bytes;
+  }
+  return to;
 }
 
 /**
@@ -43,16 +73,16 @@ export function encodeBlocks(
   entries: usize,
   isCompressed: bool,
 ): usize {
-  const end = source + length;
-  let at = source, to = target;
-  while (at < end) {
-    const bytes = min(blockBytes, <u32> (end - at));
-    xxh32Update(contentState, at, bytes);
-    const stored = isCompressed ? compress(at, bytes, to + WORD_BYTES) : bytes;
-    to = putBlock(at, bytes, to, stored, entries);
-    entries += ENTRY_BYTES;
-    at += bytes;
-  }
+  const to = putBlocks(
+    false,
+    source,
+    length,
+    blockBytes,
+    target,
+    contentState,
+    entries,
+    isCompressed,
+  );
   xxh64Update(frameState, target, <u32> (to - target));
   return to;
 }
@@ -66,16 +96,7 @@ export function encodeBlocksBeside(
   entries: usize,
   isCompressed: bool,
 ): usize {
-  const end = source + length;
-  let at = source, to = target;
-  while (at < end) {
-    const bytes = min(blockBytes, <u32> (end - at));
-    const stored = isCompressed ? compressBeside(at, bytes, to + WORD_BYTES) : bytes;
-    to = putBlock(at, bytes, to, stored, entries);
-    entries += ENTRY_BYTES;
-    at += bytes;
-  }
-  return to;
+  return putBlocks(true, source, length, blockBytes, target, 0, entries, isCompressed);
 }
 
 /** Moves blocks from `from` to `end`, where the others end, into the XXH64 at `frameState`. Returns their new end. */

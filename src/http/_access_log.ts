@@ -1,28 +1,32 @@
 /** A log record of every request, once its answer has left. */
 import type { MiddlewareHandler } from "hono";
-import { matchedRoutes } from "hono/route";
 import type { Clock } from "../engine/port/clock.ts";
 import type { Logger } from "../engine/port/logger.ts";
-import { asTidemarkError } from "./problem.ts";
+import type { RouteRequest } from "./_route_request.ts";
 
 /** What stands for a path that has no route. */
 const NO_ROUTE = "none";
 
+/** What a request carries through what stands before the routes. */
+export interface Carried {
+  readonly Variables: { asked: RouteRequest };
+}
+
 /** Tells the logger of every request: the route it took, never the names in its path. */
-export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler {
+export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler<Carried> {
   return async (context, next) => {
     const startMs = clock.monotonicMs();
     await next();
-    const { req, res, error } = context;
-    const route = matchedRoutes(context).find(({ path }) => !path.endsWith("*"));
+    const { req, res } = context;
+    const { failure, place } = context.get("asked");
     const tell = (bytes: number, isWhole: boolean): void =>
       logger.log("info", "request", {
         method: req.method,
-        path: route?.path ?? NO_ROUTE,
+        path: place.pattern ?? NO_ROUTE,
         status: res.status,
         ms: Math.round((clock.monotonicMs() - startMs) * 10) / 10,
         bytes,
-        ...error === undefined ? {} : { code: asTidemarkError(error).code },
+        ...failure === undefined ? {} : { code: failure.code },
         ...isWhole ? {} : { isWhole },
       });
     // Of the answer to HEAD the head alone leaves.

@@ -1,9 +1,8 @@
 /** What a request passes before its route: who asks, from which page, by which name. */
-import type { HonoRequest, MiddlewareHandler } from "hono";
+import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { authorize, bearerOf, type Scope } from "./_authorize.ts";
-import type { Right } from "./_route.ts";
-import type { Access, Grant } from "./access.ts";
+import { authorize, bearerOf } from "./_authorize.ts";
+import type { Access, Grant, Right } from "./access.ts";
 import { RequestError } from "./problem.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/i;
@@ -16,8 +15,12 @@ export interface GuardOptions {
   readonly hostnames: readonly string[] | undefined;
 }
 
-/** Lets a request through to its route; answers what whoever asks may do, where that is known. */
-export type Admit = (headers: Headers, request: HonoRequest) => Grant | undefined;
+/** What a route needs of whoever asks. */
+export interface Demand {
+  readonly right: Right | "none";
+  /** What it must be had on: the job that the path names, the whole store, or any job. */
+  readonly on: "job" | "store" | "own-jobs";
+}
 
 /** Stands before every route. */
 export class Guard {
@@ -29,17 +32,20 @@ export class Guard {
     this.#options = options;
   }
 
-  /** What stands before the route of a path. */
-  of(path: string, right: Right): Admit {
+  /**
+   * Lets a request through to its route; answers what whoever asks may do, where that is known.
+   *
+   * @param job The job that its path names.
+   * @throws {RequestError} 403 to pages of other sites
+   * @throws {TidemarkError} `unauthorized`, `forbidden`
+   */
+  admit(request: Request, { right, on }: Demand, job: string): Grant | undefined {
     const { access } = this.#options;
-    const hasJob = path.includes("/:job");
-    const scope: Scope = path === "/v1/jobs" ? "own-jobs" : "store";
-    return (headers, request) => {
-      this.#refuseForeign(headers, request.raw);
-      const grant = bearerOf(access, headers);
-      if (right === "none" || access === undefined) return grant;
-      return authorize(grant, right, hasJob ? { job: request.param("job") ?? "" } : scope);
-    };
+    const { headers } = request;
+    this.#refuseForeign(headers, request);
+    const grant = bearerOf(access, headers);
+    if (right === "none" || access === undefined) return grant;
+    return authorize(grant, right, on === "job" ? { job } : on);
   }
 
   /** For what has no route: it is told to those alone who have a token. */

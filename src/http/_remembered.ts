@@ -11,11 +11,12 @@ export class Remembered<Value> {
     return this.#values.size;
   }
 
-  /** The value of a text, made unless it is remembered; what throws is not. */
-  of(text: string, make: () => Value): Value {
+  /** The value of a text, made unless it is remembered; what throws, or makes none, is not. */
+  of<Made extends Value | undefined>(text: string, make: () => Made): Value | Made {
     const known = this.#values.get(text);
     if (known !== undefined) return known;
     const made = make();
+    if (made === undefined) return made;
     // To begin anew costs less than to know which was asked for last.
     if (this.#values.size >= this.#max) this.#values.clear();
     this.#values.set(text, made);

@@ -6,8 +6,8 @@ import * as v from "valibot";
 import { type ErrorCode, TidemarkError } from "../engine/errors.ts";
 import { type Answer, writeAnswer } from "./_answer.ts";
 import { BrokenBody } from "./_body.ts";
+import type { Demand } from "./_guard.ts";
 import { chooseMediaType, mediaTypeOf } from "./_negotiation.ts";
-import { Remembered } from "./_remembered.ts";
 import { check, readJsonBody, readQuery, unsupportedMediaType } from "./_request_checks.ts";
 import { closing, type RouteRequest } from "./_route_request.ts";
 import { CBOR, JSON_TYPE } from "./media_types.ts";
@@ -97,7 +97,7 @@ interface RouteFacts {
 /** One route: a method and a path, what it takes, what it answers. */
 export interface Route extends RouteFacts {
   readonly request: RequestDeclaration;
-  /** Checks the request, and answers it. */
+  /** Checks the request, and answers it, with an error if need be: never rejects. */
   readonly answer: (request: RouteRequest) => Promise<Response>;
 }
 
@@ -124,15 +124,17 @@ export function route<
   const json = facts.request.body?.json;
   const endsWithSidecar = facts.path.startsWith("/v1/");
   const isCacheable = facts.method === "GET";
+  const demand = demandOf(facts);
   return {
     ...facts,
     // One asynchronous function around the handler: each takes a frame, and small appends feel every one.
     async answer(request) {
-      const { isDraining, requests } = request.services;
+      const { guard, isDraining, requests } = request.services;
       // Those that say that it lives are answered however many others there are.
       const count = facts.right === "none" ? undefined : requests;
       let isCounted = false;
       try {
+        request.grant = guard.admit(request.raw, demand, request.param("job"));
         if (endsWithSidecar && isDraining()) throw closing();
         count?.enter();
         isCounted = true;
@@ -146,13 +148,17 @@ export function route<
         if (request.method === "HEAD") await answered.body?.cancel();
         return answered;
       } catch (error) {
-        request.failed();
-        throw translated(error, request, facts.operationId);
+        return request.refuse(translated(error, request, facts.operationId));
       } finally {
         if (isCounted) count?.leave();
       }
     },
   };
+}
+
+function demandOf({ right, path }: Pick<Route, "right" | "path">): Demand {
+  if (path.includes("/:job")) return { right, on: "job" };
+  return { right, on: path === "/v1/jobs" ? "own-jobs" : "store" };
 }
 
 /** An error of a handler, as one that can be answered. */
@@ -171,17 +177,11 @@ function translated(error: unknown, request: RouteRequest, operationId: string):
   });
 }
 
-/** Paths that are remembered by a route: with the names in them they take 100 KiB or so. */
-const KNOWN_PATHS_MAX = 1000;
-
 /** What a declaration demands of a request, made ready once. */
 class Checks {
   readonly #path: v.GenericSchema;
   readonly #query: v.GenericSchema;
   readonly #headers: v.GenericSchema;
-  readonly #pathNames: readonly string[];
-  /** What is in paths that were checked: most requests come for one that was asked for before. */
-  readonly #knownPaths = new Remembered<unknown>(KNOWN_PATHS_MAX);
   /** What a query that says nothing comes to. */
   #noQuery: unknown;
   readonly #headerNames: readonly string[];
@@ -193,7 +193,6 @@ class Checks {
     this.#path = v.strictObject(path);
     this.#query = v.strictObject(query);
     this.#headers = v.object(headers);
-    this.#pathNames = Object.keys(path);
     this.#headerNames = Object.keys(headers);
     this.#types = Object.keys(body?.content ?? {});
     this.#produces = producedTypes(responses);
@@ -214,11 +213,8 @@ class Checks {
     return { path, query, headers, type, accepted, body: undefined };
   }
 
-  #checkPath(request: RouteRequest): unknown {
-    return this.#knownPaths.of(request.path, () => {
-      const names = pick(this.#pathNames, (name) => request.param(name));
-      return Object.freeze(check(this.#path, "path", names));
-    });
+  #checkPath({ place }: RouteRequest): unknown {
+    return place.checkedNames ??= Object.freeze(check(this.#path, "path", place.names));
   }
 
   #checkQuery(url: string): unknown {

@@ -1,20 +1,24 @@
 /** A request on its way through a route, and what routes work with. */
-import type { Context } from "hono";
 import { TidemarkError } from "../engine/errors.ts";
+import type { Logger } from "../engine/port/logger.ts";
 import type { Job, JobOptions, Store } from "../engine/types.ts";
 import type { AnswerStreams } from "./_answer_streams.ts";
 import type { BodyWatch } from "./_body_watch.ts";
 import { type BodyBudget, type HeldBody, readBody, streamBody } from "./_body.ts";
+import { decompressed } from "./_gzip.ts";
+import type { Guard } from "./_guard.ts";
 import { problemFor } from "./_problem_for.ts";
+import { report } from "./_report.ts";
 import type { RequestCount } from "./_request_count.ts";
 import type { Grant } from "./access.ts";
-import type { Problem } from "./problem.ts";
-import { decompressed } from "./_gzip.ts";
+import { asTidemarkError, type Problem, problemResponse } from "./problem.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
 
 /** What the app gives to its routes. */
 export interface RouteServices {
   readonly store: Store;
+  readonly guard: Guard;
+  readonly logger: Logger;
   readonly toTakeOver: TakeOver;
   readonly bodyBytesMax: number;
   readonly bodyBudget: BodyBudget;
@@ -56,53 +60,65 @@ export function closing(): TidemarkError {
   );
 }
 
+/** What a URL, without its query, asks for. */
+export interface Place {
+  /** The path, as the router reads it. */
+  readonly path: string;
+  /** The path that a route declares for it; undefined where none does. */
+  readonly pattern: string | undefined;
+  /** Names in the path, decoded. */
+  readonly names: Readonly<Record<string, string>>;
+  /** What the route makes of them once they are checked: kept as long as the place is. */
+  checkedNames?: unknown;
+  /** Answers a request; never rejects. */
+  readonly answer: (request: RouteRequest) => Promise<Response>;
+}
+
 /** A request on its way through a route. */
 export class RouteRequest {
-  readonly #context: Context;
+  /** What whoever asks may do; undefined where that is not known, or not yet. */
+  grant: Grant | undefined;
+  /** What it was refused with. */
+  failure: TidemarkError | undefined;
 
-  /** @param grant What whoever asks may do; undefined where that is not known, and plays no part. */
   constructor(
-    context: Context,
+    readonly raw: Request,
+    readonly place: Place,
     readonly services: RouteServices,
-    readonly grant: Grant | undefined,
-  ) {
-    this.#context = context;
-  }
+  ) {}
 
   get store(): Store {
     return this.services.store;
   }
 
   get method(): string {
-    return this.#context.req.raw.method;
+    return this.raw.method;
   }
 
   get url(): string {
-    return this.#context.req.raw.url;
-  }
-
-  /** The path of its URL, as the router reads it: what a route takes from it depends on nothing else. */
-  get path(): string {
-    return this.#context.req.path;
+    return this.raw.url;
   }
 
   get headers(): Headers {
-    return this.#context.req.raw.headers;
+    return this.raw.headers;
   }
 
   /** Set off when the client goes away. */
   get signal(): AbortSignal {
-    return this.#context.req.raw.signal;
+    return this.raw.signal;
   }
 
   /** A part of the path, decoded. */
   param(name: string): string {
-    return this.#context.req.param(name) ?? "";
+    return this.place.names[name] ?? "";
   }
 
-  /** It ends with an error: who is told of it learns no more than it may know. */
-  failed(): void {
-    this.#context.set("grant", this.grant);
+  /** Answers with an error, whatever was thrown; whoever asks learns no more than they may know. */
+  refuse(thrown: unknown): Response {
+    const error = asTidemarkError(thrown);
+    this.failure = error;
+    report(this.services.logger, error, { method: this.method, path: this.place.path });
+    return problemResponse(error, this.tell(error));
   }
 
   /** What an error says to who asks. */
@@ -125,10 +141,9 @@ export class RouteRequest {
   /** The body whole, decompressed; its memory counts until it is released. */
   body(bytesMax = this.services.bodyBytesMax): Promise<HeldBody> {
     const most = Math.min(bytesMax, this.services.bodyBytesMax);
-    const { raw } = this.#context.req;
-    return raw.headers.get("content-encoding") === null
-      ? this.#read(raw, most)
-      : this.#readDecompressed(raw, most);
+    return this.headers.get("content-encoding") === null
+      ? this.#read(this.raw, most)
+      : this.#readDecompressed(this.raw, most);
   }
 
   #read(request: Request, bytesMax: number): Promise<HeldBody> {
@@ -147,7 +162,7 @@ export class RouteRequest {
 
   /** The body piece by piece, decompressed, of any length. */
   stream(): AsyncGenerator<Uint8Array> {
-    const plain = decompressed(this.#context.req.raw);
+    const plain = decompressed(this.raw);
     return endingWith(plain.end, streamBody(plain.request, this.services.bodyWatch));
   }
 }

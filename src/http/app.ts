@@ -5,25 +5,23 @@
  * Does not own: any rule of the engine, the socket (`src/runtime/http_server.ts`).
  * @module
  */
-import { type Context, Hono } from "hono";
-import type { TidemarkError } from "../engine/errors.ts";
+import { Hono, type MiddlewareHandler } from "hono";
 import { MIB } from "../engine/limits.ts";
 import type { Clock } from "../engine/port/clock.ts";
 import { type Logger, SILENT_LOGGER } from "../engine/port/logger.ts";
 import type { Store } from "../engine/types.ts";
-import { accessLog } from "./_access_log.ts";
+import { accessLog, type Carried } from "./_access_log.ts";
 import { BodyBudget } from "./_body.ts";
 import { AMBIENT_CLOCK } from "./_ambient_clock.ts";
 import { AnswerStreams } from "./_answer_streams.ts";
 import { BodyWatch } from "./_body_watch.ts";
-import { problemFor } from "./_problem_for.ts";
 import { RequestCount } from "./_request_count.ts";
 import { crossOrigin, Guard } from "./_guard.ts";
 import { RouteRequest, type RouteServices, TakeOver } from "./_route_request.ts";
+import { Router } from "./_router.ts";
 import { ROUTES } from "./_routes.ts";
-import type { Access, Grant } from "./access.ts";
+import type { Access } from "./access.ts";
 import type { PrometheusMetrics } from "./metrics.ts";
-import { asTidemarkError, problemResponse, RequestError } from "./problem.ts";
 
 /**
  * Something that answers requests; fits `Deno.serve`, `Bun.serve` and `@hono/node-server`.
@@ -133,13 +131,15 @@ export interface HttpAppOptions {
  * ```
  */
 export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp {
-  const logger = options.logger ?? SILENT_LOGGER;
-  const { clock = AMBIENT_CLOCK } = options;
+  const { logger = SILENT_LOGGER, clock = AMBIENT_CLOCK } = options;
+  const { access, corsOrigins = [], hostnames } = options;
   const bodyBytesMax = checkLimit("bodyBytesMax", options.bodyBytesMax ?? 64 * MIB);
   const inFlightMax = options.bodyBytesInFlightMax ?? 4 * bodyBytesMax;
   const startedMs = performance.now();
   const services: RouteServices = {
     store: engine,
+    guard: new Guard({ access, corsOrigins, hostnames }),
+    logger,
     toTakeOver: new TakeOver(options.takeOver ?? false),
     bodyBytesMax,
     bodyBudget: new BodyBudget(checkLimit("bodyBytesInFlightMax", inFlightMax)),
@@ -154,31 +154,36 @@ export function createApp(engine: Store, options: HttpAppOptions = {}): HttpApp 
     uptimeMs: () => Math.floor(performance.now() - startedMs),
     document,
   };
-  const { access, corsOrigins = [], hostnames } = options;
-  const guard = new Guard({ access, corsOrigins, hostnames });
-  const app: App = new Hono();
-  if (options.logRequests) app.use(accessLog(logger, clock));
-  if (corsOrigins.length > 0) app.use(crossOrigin(corsOrigins));
-  addRoutes(app, services, guard);
-  const refuseUnknown = (context: Context): never => {
-    guard.admitAny(context.req.raw);
-    const { method, path } = context.req;
-    // Not routes of their own: with a second one for a path, each request would go through a chain of them.
-    const allowed = allowedAt(path);
-    throw allowed.length === 0 ? unknownPath(path) : methodNotAllowed(method, allowed);
-  };
-  app.notFound(refuseUnknown);
-  // As routes of its own it answers within what logs it, by the path's name.
-  const named = options.logRequests ? [...ROUTES.map((route) => route.path), "*"] : [];
-  for (const path of new Set(named)) app.all(path, refuseUnknown);
-  app.onError((thrown, context) => {
-    const error = asTidemarkError(thrown);
-    const { method, path } = context.req;
-    report(logger, error, { method, path });
-    const grant = context.get("grant");
-    return problemResponse(error, problemFor(error, { grant, place: engine.location }));
+  const router = new Router(ROUTES);
+  const ask = (request: Request): RouteRequest =>
+    new RouteRequest(request, router.find(request), services);
+  const before = [
+    ...options.logRequests ? [accessLog(logger, clock)] : [],
+    ...corsOrigins.length > 0 ? [crossOrigin(corsOrigins)] : [],
+  ];
+  return { fetch: before.length === 0 ? (request) => answer(ask(request)) : behind(before, ask) };
+}
+
+/** Answers a request; the head alone of what HEAD asks for. */
+function answer(request: RouteRequest): Promise<Response> {
+  const answered = request.place.answer(request);
+  if (request.method !== "HEAD") return answered;
+  return answered.then((whole) => new Response(null, whole));
+}
+
+/** What answers requests behind these. */
+function behind(
+  before: readonly MiddlewareHandler<Carried>[],
+  ask: (request: Request) => RouteRequest,
+): HttpApp["fetch"] {
+  const app = new Hono<Carried>();
+  app.use((context, next) => {
+    context.set("asked", ask(context.req.raw));
+    return next();
   });
-  return { fetch: (request) => Promise.resolve(app.fetch(request)) };
+  app.use(...before);
+  app.all("*", (context) => answer(context.get("asked")));
+  return async (request) => await app.fetch(request);
 }
 
 let described: Promise<unknown> | undefined;
@@ -187,60 +192,6 @@ let described: Promise<unknown> | undefined;
 function document(): Promise<unknown> {
   return described ??= import("./_openapi_document.ts")
     .then(({ describeRoutes }) => describeRoutes(ROUTES));
-}
-
-/** What a request carries on its way: who asks, once that is known. */
-type App = Hono<{ Variables: { grant?: Grant } }>;
-
-function addRoutes(app: App, services: RouteServices, guard: Guard): void {
-  for (const { method, path, right, answer } of ROUTES) {
-    const admit = guard.of(path, right);
-    app.on(method, path, (context) => {
-      const grant = admit(context.req.raw.headers, context.req);
-      return answer(new RouteRequest(context, services, grant));
-    });
-  }
-}
-
-/** What a path takes, of which no route takes the method. */
-function allowedAt(path: string): readonly string[] {
-  return ROUTES.filter((route) => patternOf(route.path).test(path)).map(({ method }) => method);
-}
-
-/** As the router reads it. */
-function patternOf(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll(".", "\\.").replace(/:[a-z]+/gi, "[^/]+")}$`);
-}
-
-function report(logger: Logger, error: TidemarkError, request: Record<string, string>): void {
-  const isOurs = error.kind === "internal" || error.kind === "corrupt";
-  // Who gave up, or went away, knows.
-  if (error.code === "aborted") return;
-  if (!isOurs && error.kind !== "unavailable" && error.kind !== "storage-full") return;
-  logger.log(isOurs ? "error" : "warning", "request failed", {
-    ...request,
-    code: error.code,
-    outcome: error.outcome,
-    reason: error.message,
-    cause: error.cause,
-  });
-}
-
-function unknownPath(path: string): RequestError {
-  return new RequestError(
-    404,
-    `Cannot find ${path}: there is no such path; GET /docs shows which there are, as a page, ` +
-      `and /openapi.json for programs`,
-  );
-}
-
-function methodNotAllowed(method: string, allowed: readonly string[]): RequestError {
-  return new RequestError(
-    405,
-    `Cannot ${method} this path: it takes ${allowed.join(", ")}`,
-    { method, allowed },
-    { allow: allowed.join(", ") },
-  );
 }
 
 function checkTime(name: string, value: number): number {

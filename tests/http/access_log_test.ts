@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createApp } from "../../src/http/mod.ts";
+import { createApp, type HttpAppOptions } from "../../src/http/mod.ts";
 import { openStore } from "../../src/runtime/open_store.ts";
 import { RecordingLogger } from "../doubles/recording_logger.ts";
 import { TestApp } from "./_app.ts";
 
 async function withLog(
   use: (app: TestApp, records: () => Record<string, unknown>[]) => Promise<void>,
-  logRequests = true,
+  options: HttpAppOptions = { logRequests: true },
 ): Promise<void> {
   await using store = await openStore("memory:");
   const logger = new RecordingLogger();
-  const app = createApp(store, { logger, logRequests });
+  const app = createApp(store, { ...options, logger });
   await use(
     new TestApp(store, app),
     () => logger.records.filter(({ message }) => message === "request").map(({ fields }) => fields),
@@ -62,4 +62,13 @@ test("no request is logged unless that is asked for", () =>
   withLog(async (app, records) => {
     await app.ask("PUT", "/v1/jobs/j");
     assert.deepEqual(records(), []);
-  }, false));
+  }, {}));
+
+test("what is answered before the routes is logged too", () =>
+  withLog(async (app, records) => {
+    const headers = { origin: "https://page.example", "access-control-request-method": "PUT" };
+    assert.equal((await app.ask("OPTIONS", "/v1/jobs/secret", { headers })).status, 204);
+    const [{ ms: _, ...told }] = records();
+    const wanted = { method: "OPTIONS", path: "/v1/jobs/:job", status: 204, bytes: 0 };
+    assert.deepEqual(told, wanted);
+  }, { logRequests: true, corsOrigins: ["https://page.example"] }));

@@ -6,8 +6,11 @@ import {
   READ_BODY,
 } from "../engine/port/request_body.ts";
 
-/** From here on, to read into memory that is there is cheaper than to have Deno take new memory for every body. */
-const INTO_MEMORY_BYTES_MIN = 32 * 1024;
+/**
+ * From here on, to read into memory that is there is cheaper than to have Deno take new memory for every body: the C
+ * library maps so much anew each time.
+ */
+const INTO_MEMORY_BYTES_MIN = 128 * 1024;
 
 /** Lets a large body be read into memory of its size. */
 export function readDirectly(request: Request): Request {

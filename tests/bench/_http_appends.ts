@@ -5,12 +5,12 @@ import { barAtMost, type BenchBar, type BenchRow, median } from "./_bench.ts";
 import { jobOf } from "./_http_bodies.ts";
 import { longestSyncMs } from "./_disk_syncs.ts";
 import type { ChildRequest, ChildUsage } from "./_http_child.ts";
-import type { LoadFigures, LoadRequest } from "./_http_load.ts";
+import type { LoadFigures, LoadRequest, OpenLoad } from "./_http_load.ts";
 import { node, Talk, thisRuntime } from "./_http_talk.ts";
 
 const MIB = 1024 * 1024;
-/** Of the time at half load, before it counts. */
-const WARM_UP_SHARE = 1 / 3;
+/** Windows at half load that count, each with bursts of its own; one before them does not. */
+const WINDOWS = 5;
 const P99_MS_MAX = 20;
 /** What `serve` takes by default: four bodies of the largest size. */
 const BODY_BUDGET_BYTES = 4 * 64 * MIB;
@@ -30,7 +30,7 @@ interface BodySize {
   readonly bytes: number;
   /** Requests of one slice. */
   readonly requests: number;
-  /** How long requests come at half load. */
+  /** How long requests come at half load, in each window. */
   readonly openSeconds: number;
   /** CPU time at most, of that of an empty route and the codec together. */
   readonly bar: number;
@@ -77,7 +77,7 @@ export async function measureAppends(
       await load.end();
       rows.push({
         what: `longest sync of the disk alone, after ${name}, ms`,
-        measured: await longestSyncMs(folder, body.openSeconds / 2),
+        measured: await longestSyncMs(folder, body.openSeconds),
       });
     }
     const peakMib = (await usageOf(store)).peakMib;
@@ -126,18 +126,21 @@ class AppendRounds {
       }
     }
     const perSecond = median(slices.store.map(({ requestsPerSecond }) => requestsPerSecond));
-    const emptyAtRate = await this.#slice("empty", perSecond);
+    const emptyAtRate = await this.#slice("empty", { rate: perSecond, seed: 0 });
     // Requests that come one by one go other ways than those that wait for each other, which are cold yet.
-    await this.#atHalfLoad(perSecond, WARM_UP_SHARE);
-    const atHalf = await this.#atHalfLoad(perSecond);
-    await this.#checkStored(atHalf.acknowledged);
-    return this.#report(slices, emptyAtRate, atHalf);
+    await this.#atHalfLoad(perSecond, 0);
+    const windows: LoadFigures[] = [];
+    for (let seed = 1; seed <= WINDOWS; seed++) {
+      windows.push(await this.#atHalfLoad(perSecond, seed));
+    }
+    await this.#checkStored(windows[WINDOWS - 1].acknowledged);
+    return this.#report(slices, emptyAtRate, windows);
   }
 
-  async #slice(kind: Contender, rate?: number): Promise<Slice> {
+  async #slice(kind: Contender, open?: OpenLoad): Promise<Slice> {
     const { requests } = this.body;
     const before = await usageOf(this.processes[kind]);
-    const seconds = kind === "codec" ? await this.#encode() : await this.#load(kind, rate);
+    const seconds = kind === "codec" ? await this.#encode() : await this.#load(kind, open);
     const after = await usageOf(this.processes[kind]);
     const cost = {
       user: (after.user - before.user) / requests,
@@ -163,16 +166,17 @@ class AppendRounds {
     return (performance.now() - startMs) / 1000;
   }
 
-  /** As fast as every connection is answered, unless a rate is given. */
-  async #load(kind: "store" | "empty", rate?: number): Promise<number> {
-    const request: LoadRequest = { port: this.ports[kind], requests: this.body.requests, rate };
+  /** As fast as every connection is answered, unless it is said how they come. */
+  async #load(kind: "store" | "empty", open?: OpenLoad): Promise<number> {
+    const request: LoadRequest = { port: this.ports[kind], requests: this.body.requests, open };
     return (await this.load.ask<LoadFigures>(request)).seconds;
   }
 
-  #atHalfLoad(perSecond: number, share = 1): Promise<LoadFigures> {
+  #atHalfLoad(perSecond: number, seed: number): Promise<LoadFigures> {
     const rate = perSecond / 2;
-    const requests = Math.max(1, Math.round(rate * this.body.openSeconds * share));
-    return this.load.ask({ port: this.ports.store, requests, rate } satisfies LoadRequest);
+    const requests = Math.max(1, Math.round(rate * this.body.openSeconds));
+    const open = { rate, seed };
+    return this.load.ask({ port: this.ports.store, requests, open } satisfies LoadRequest);
   }
 
   /** Nothing counts unless all that was acknowledged is there. */
@@ -191,7 +195,7 @@ class AppendRounds {
   #report(
     slices: Readonly<Record<Contender, Slice[]>>,
     emptyAtRate: Slice,
-    atHalf: LoadFigures,
+    windows: readonly LoadFigures[],
   ): { rows: BenchRow[]; bars: BenchBar[] } {
     const { name, bar } = this.body;
     const row = (what: string, of: readonly Slice[]): BenchRow => ({
@@ -201,6 +205,7 @@ class AppendRounds {
       system: median(of.map(({ cost }) => cost.system)),
       "requests/s": median(of.map((slice) => slice.requestsPerSecond)),
     });
+    const p99s = windows.map(({ p99Ms }) => p99Ms);
     const sum = ({ cost }: Slice): number => cost.user + cost.system;
     const ratios = slices.store.map((store, round) =>
       sum(store) / (sum(slices.empty[round]) + sum(slices.codec[round]))
@@ -212,11 +217,19 @@ class AppendRounds {
         // A server that is asked now and then takes more for each request than one that is asked all the time.
         row("empty route asked as often as appends", [emptyAtRate]),
         row("codec alone", slices.codec),
-        { what: `append at half load, ${name}, median ms`, measured: atHalf.p50Ms },
+        {
+          what: `append at half load, ${name}, median ms`,
+          measured: median(windows.map(({ p50Ms }) => p50Ms)),
+        },
+        {
+          what: `append at half load, ${name}, p99 of the worst window, ms`,
+          measured: Math.max(...p99s),
+        },
       ],
       bars: [
         barAtMost(`append of ${name}, CPU x empty route and codec`, bar, median(ratios)),
-        barAtMost(`append of ${name}, p99 at half load, ms`, P99_MS_MAX, atHalf.p99Ms),
+        // A machine that others share stalls now and then: not in most windows.
+        barAtMost(`append of ${name}, p99 at half load, ms`, P99_MS_MAX, median(p99s)),
       ],
     };
   }

@@ -15,8 +15,16 @@ export interface LoadRequest {
   readonly port: number;
   /** Requests that are made. */
   readonly requests: number;
-  /** Requests per second, whatever the answers do; each connection asks again at once without it. */
-  readonly rate?: number;
+  /** Requests come at random, whatever the answers do; each connection asks again at once without it. */
+  readonly open?: OpenLoad;
+}
+
+/** Requests that come by themselves. */
+export interface OpenLoad {
+  /** Requests per second, on average. */
+  readonly rate: number;
+  /** When they come follows from it. */
+  readonly seed: number;
 }
 
 /** What came of it. */
@@ -130,9 +138,10 @@ function closedLoop(connections: readonly Connection[], requests: number): Promi
  */
 function openLoop(
   connections: readonly Connection[],
-  { requests, rate }: { requests: number; rate: number },
+  requests: number,
+  { rate, seed }: OpenLoad,
 ): Promise<number[]> {
-  const random = new SeededRandom(3);
+  const random = new SeededRandom(seed);
   const gapMs = (): number => -Math.log(1 - random.nextUint32() / 2 ** 32) * 1000 / rate;
   const free = [...connections];
   const due: number[] = [];
@@ -164,12 +173,12 @@ function openLoop(
   });
 }
 
-await answerRequests(async ({ port, requests, rate }: LoadRequest): Promise<LoadFigures> => {
+await answerRequests(async ({ port, requests, open }: LoadRequest): Promise<LoadFigures> => {
   const connections = connectionsTo(port);
   const startMs = performance.now();
-  const times = rate === undefined
+  const times = open === undefined
     ? await closedLoop(connections, requests)
-    : await openLoop(connections, { requests, rate });
+    : await openLoop(connections, requests, open);
   const seconds = (performance.now() - startMs) / 1000;
   times.sort((a, b) => a - b);
   return {

@@ -29,8 +29,7 @@ export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler<Carri
         ...failure === undefined ? {} : { code: failure.code },
         ...isWhole ? {} : { isWhole },
       });
-    // Of the answer to HEAD the head alone leaves.
-    if (res.body === null || req.method === "HEAD") return tell(0, true);
+    if (res.body === null) return tell(0, true);
     context.res = new Response(res.body.pipeThrough(counted(tell)), res);
   };
 }

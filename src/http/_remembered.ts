@@ -12,11 +12,11 @@ export class Remembered<Value> {
   }
 
   /** The value of a text, made unless it is remembered; what throws, or makes none, is not. */
-  of<Made extends Value | undefined>(text: string, make: () => Made): Value | Made {
+  of(text: string, make: () => Value | undefined): Value | undefined {
     const known = this.#values.get(text);
     if (known !== undefined) return known;
     const made = make();
-    if (made === undefined) return made;
+    if (made === undefined) return undefined;
     // To begin anew costs less than to know which was asked for last.
     if (this.#values.size >= this.#max) this.#values.clear();
     this.#values.set(text, made);

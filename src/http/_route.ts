@@ -135,6 +135,10 @@ export function route<
       let isCounted = false;
       try {
         request.grant = guard.admit(request.raw, demand, request.param("job"));
+      } catch (error) {
+        return request.refuse(error);
+      }
+      try {
         if (endsWithSidecar && isDraining()) throw closing();
         count?.enter();
         isCounted = true;

@@ -183,6 +183,7 @@ function behind(
   });
   app.use(...before);
   app.all("*", (context) => answer(context.get("asked")));
+  app.onError((thrown, context) => context.get("asked").refuse(thrown));
   return async (request) => await app.fetch(request);
 }
 

@@ -25,6 +25,7 @@ test("every request is logged by its route, with status, time and bytes, and by 
     const missing = await app.ask("GET", "/secret%0A");
     const wrong = await app.ask("PATCH", "/v1/jobs/secret");
     await app.ask("HEAD", "/healthz");
+    assert.equal((await app.ask("HEAD", "/docs")).status, 200);
     const told = records().map(({ ms, ...fields }) => {
       assert.equal(typeof ms === "number" && ms >= 0, true);
       return fields;
@@ -37,6 +38,7 @@ test("every request is logged by its route, with status, time and bytes, and by 
       { method: "GET", path: "none", status: 404, bytes: length(missing), code: missing.json.code },
       { method: "PATCH", path, status: 405, bytes: length(wrong), code: wrong.json.code },
       { method: "HEAD", path: "/healthz", status: 200, bytes: 0 },
+      { method: "HEAD", path: "/docs", status: 200, bytes: 0 },
     ]);
     assert.equal(JSON.stringify(told).includes("secret"), false);
   }));
@@ -72,3 +74,16 @@ test("what is answered before the routes is logged too", () =>
     const wanted = { method: "OPTIONS", path: "/v1/jobs/:job", status: 204, bytes: 0 };
     assert.deepEqual(told, wanted);
   }, { logRequests: true, corsOrigins: ["https://page.example"] }));
+
+test("what goes wrong in between is an answer as any other", async () => {
+  await using store = await openStore("memory:");
+  const monotonicMs = () => {
+    throw new Error("no time");
+  };
+  const logger = new RecordingLogger();
+  const clock = { nowMs: () => 0, monotonicMs, schedule: () => ({ cancel() {} }) };
+  const app = new TestApp(store, createApp(store, { logger, logRequests: true, clock }));
+  const { status, json } = await app.ask("GET", "/healthz");
+  assert.deepEqual([status, json.code], [500, "internal"]);
+  assert.deepEqual(logger.records.map(({ message }) => message), ["request failed"]);
+});

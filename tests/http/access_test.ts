@@ -86,6 +86,62 @@ describe("tokens", () => {
       assert.equal((await app.ask("GET", "/healthz")).status, 200);
     }));
 
+  test("are wanted for what has no route too, each time, and by a sidecar that closes", async () => {
+    await withJobs(async (app) => {
+      for (const path of ["/nowhere", "/v1/jobs/mine/usage"]) {
+        for (const name of ["reader", undefined, "reader"]) {
+          const headers = name === undefined ? {} : bearer(name);
+          const { status } = await app.ask("PATCH", path, { headers });
+          const wanted = path === "/nowhere" ? 404 : 405;
+          assert.equal(status, name === undefined ? 401 : wanted, path);
+        }
+      }
+    });
+    await withJobs(async (app) => {
+      assert.equal((await app.ask("GET", "/v1/jobs/mine")).status, 401);
+      assert.equal(
+        (await app.ask("GET", "/v1/jobs/mine", { headers: bearer("reader") })).status,
+        503,
+      );
+    }, { isDraining: () => true });
+  });
+
+  test("that are wrong are refused as such when there are too many requests, and add none", () =>
+    withJobs(async (app) => {
+      for (let i = 0; i < 3; i++) assert.equal((await app.ask("GET", "/v1/jobs/mine")).status, 401);
+      let finish = (): void => {};
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => void (finish = () => controller.close()),
+      });
+      const changes = "/v1/jobs/mine/writers/w/changes";
+      const headers = bearer("pipeline");
+      const waiting = app.ask("POST", changes, { body, headers, type: "application/x-ndjson" });
+      assert.equal((await app.ask("GET", "/v1/jobs/mine")).status, 401);
+      assert.equal(
+        (await app.ask("GET", "/v1/jobs/mine", { headers: bearer("reader") })).status,
+        503,
+      );
+      finish();
+      await waiting;
+      assert.equal(
+        (await app.ask("GET", "/v1/jobs/mine", { headers: bearer("reader") })).status,
+        200,
+      );
+    }, { requestsMax: 1 }));
+
+  test("that can't be looked up are an error of the sidecar", async () => {
+    await using store = await openStore("memory:");
+    const logger = new RecordingLogger();
+    const grantOf = () => {
+      throw new RangeError("Cannot look it up");
+    };
+    const app = new TestApp(store, createApp(store, { access: { grantOf }, logger }));
+    const { status, json } = await app.ask("GET", "/v1/jobs/mine", { headers: bearer("reader") });
+    assert.deepEqual([status, json.code], [500, "internal"]);
+    const [{ message, fields }] = logger.records;
+    assert.deepEqual([message, fields.path], ["request failed", "/v1/jobs/mine"]);
+  });
+
   test("are taken however the scheme is written", () =>
     withJobs(async (app) => {
       for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer  "]) {
@@ -272,6 +328,9 @@ describe("pages", () => {
         assert.match(answer.headers.get("vary") ?? "", /origin/i);
       }
       assert.equal((await app.ask("GET", "/v1/jobs/mine", { headers: page })).status, 401);
+      const unknown = await app.ask("GET", "/nowhere", { headers });
+      assert.equal(unknown.status, 404);
+      assert.equal(unknown.headers.get("access-control-allow-origin"), page.origin);
       const foreign = { ...headers, origin: "https://evil.example" };
       const refused = await app.ask("GET", "/v1/jobs/mine", { headers: foreign });
       assert.equal(refused.status, 403);

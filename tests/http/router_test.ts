@@ -90,6 +90,29 @@ describe("Router", () => {
     assert.equal(find("PUT", "/v1/jobs/j").pattern, place.pattern);
   });
 
+  test("reads a URL as the router does, whatever a server has put before its path", () => {
+    const router = new Router(ROUTES);
+    const find = (url: string, method = "GET") => router.find({ url, method } as Request);
+    // As Deno has them where `Host` is odd, and Bun where there is none.
+    const job = (
+      name: string,
+    ) => [`http://x?#/v1/jobs/${name}`, `/v1/jobs/none?:aaa/v1/jobs/${name}`];
+    for (const name of ["mine", "others"]) {
+      for (const url of job(name)) assert.equal(find(url).names.job, name, url);
+    }
+    for (const method of ["GET", "OPTIONS", "PATCH"]) {
+      assert.equal(find("/x?yy", method).pattern, undefined, method);
+    }
+  });
+
+  test("forgets places when there are many", () => {
+    const router = new Router(ROUTES);
+    const find = (job: string) => router.find(new Request(`${ORIGINS[0]}/v1/jobs/${job}`));
+    const first = find("first");
+    for (let i = 0; i < 1000; i++) find(`j${i}`);
+    assert.notEqual(find("first"), first);
+  });
+
   test("remembers nothing that is long, or has no route", () => {
     const router = new Router(ROUTES);
     for (const path of [`/v1/jobs/${"j".repeat(2000)}`, "/nowhere"]) {

@@ -150,7 +150,7 @@ describe("a body on a socket", () => {
       const sent: Uint8Array[] = [];
       const appendOne = async (marker: number): Promise<void> => {
         // Below, at and above the size from which memory is used again.
-        const bytesOf = [30_000, 90_000, 128 * 1024 - 6, 140_000, 300_000];
+        const bytesOf = [30_000, 90_000, 128 * 1024 - 7, 140_000];
         const data = new Uint8Array(bytesOf[marker % 4]).fill(marker);
         const { bytes } = encodeChanges([{ keyGroup: 1, data }]);
         const response = await append(port, bytes);

@@ -3,7 +3,7 @@ import { TidemarkError } from "../engine/errors.ts";
 import type { Access, Grant, Right } from "./access.ts";
 
 /** What a request is about: one job, the store with every job, or those jobs that the token has. */
-export type Scope = { readonly job: string } | "store" | "own-jobs";
+type Scope = { readonly job: string } | "store" | "own-jobs";
 
 /** What a request without a token may do where none is asked for. */
 const EVERYTHING: Grant = { name: "everyone", allows: () => true };

@@ -133,6 +133,7 @@ export function route<
       // Those that say that it lives are answered however many others there are.
       const count = facts.right === "none" ? undefined : requests;
       let isCounted = false;
+      // By itself: what an `Access` of one's own throws is no error of the handler's.
       try {
         request.grant = guard.admit(request.raw, demand, request.param("job"));
       } catch (error) {

@@ -60,7 +60,7 @@ export function closing(): TidemarkError {
   );
 }
 
-/** What a URL, without its query, asks for. */
+/** What a path asks for, with a method. */
 export interface Place {
   /** The path, as the router reads it. */
   readonly path: string;

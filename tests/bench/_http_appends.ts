@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DEFAULT_SETTINGS } from "../../src/engine/settings.ts";
 import { barAtMost, type BenchBar, type BenchRow, median } from "./_bench.ts";
 import { jobOf } from "./_http_bodies.ts";
-import { longestSyncMs } from "./_disk_syncs.ts";
+import { cachedPageUs, longestSyncMs } from "./_disk_alone.ts";
 import type { ChildRequest, ChildUsage } from "./_http_child.ts";
 import type { LoadFigures, LoadRequest, OpenLoad } from "./_http_load.ts";
 import { node, Talk, thisRuntime } from "./_http_talk.ts";
@@ -78,6 +78,10 @@ export async function measureAppends(
       rows.push({
         what: `longest sync of the disk alone, after ${name}, ms`,
         measured: await longestSyncMs(folder, body.openSeconds),
+      });
+      rows.push({
+        what: `a page of 4 KiB into the page cache, after ${name}, us`,
+        measured: await cachedPageUs(folder),
       });
     }
     const peakMib = (await usageOf(store)).peakMib;

@@ -19,6 +19,11 @@ export type PieceStep<Piece = Uint8Array> = IteratorResult<Piece, Batch>;
  */
 const THREAD_SET_BYTES_MIN = 256 * KIB;
 
+/** Whether a batch with these sets goes to another thread. */
+export function isWorthThread(sets: readonly ChangeSet[]): boolean {
+  return sets.some(({ byteLength }) => byteLength >= THREAD_SET_BYTES_MIN);
+}
+
 /** The pieces of one batch. */
 export class BatchPieces {
   readonly #sets: readonly ChangeSet[];
@@ -33,8 +38,7 @@ export class BatchPieces {
   constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[], thread?: CodecThread) {
     this.#encoder = encoder;
     this.#sets = sets;
-    const hasLarge = sets.some(({ byteLength }) => byteLength >= THREAD_SET_BYTES_MIN);
-    this.#lent = hasLarge ? thread?.lend() : undefined;
+    this.#lent = isWorthThread(sets) ? thread?.lend() : undefined;
     this.#pieces = this.#lent === undefined
       ? encoder.batch(sets)
       : encoder.batchOnThread(sets, this.#lent);

@@ -20,6 +20,9 @@ export interface BatchUploadsComponents {
   readonly metrics: UploadMetrics;
 }
 
+/** What comes after an upload. */
+export type UpcomingTasks = Pick<UploadOptions, "next" | "onArrival">;
+
 /** Uploads batches. */
 export class BatchUploads {
   readonly #uploader: StateChangeUploader;
@@ -34,16 +37,18 @@ export class BatchUploads {
   /**
    * Uploads a batch.
    *
-   * @param next Which tasks come next, if that is known.
+   * @param upcoming Which tasks come next, if that is known, and who is told of more.
    * @throws What its last attempt failed with.
    */
   upload(
     tasks: readonly UploadTask[],
-    next: UploadOptions["next"],
+    upcoming: UpcomingTasks,
   ): Promise<UploadTasksResult> {
     const { executor, retryPolicy, metrics } = this.#components;
     metrics.uploadBatchSizes.record(tasks.length);
-    return executor.execute(({ signal }) => this.#attempt(tasks, { signal, next }), retryPolicy, {
+    const attempt = ({ signal }: { readonly signal: AbortSignal }) =>
+      this.#attempt(tasks, { signal, ...upcoming });
+    return executor.execute(attempt, retryPolicy, {
       overlapping: this.#uploader.canOverlap,
       onLoser: (result) => this.discard(result),
       onFailure: (attempt, error) => this.#failed(tasks, attempt, error),

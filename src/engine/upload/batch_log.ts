@@ -46,6 +46,11 @@ export interface AppendBatchOptions {
    * @default it is not known
    */
   readonly next?: (diskMs: number) => readonly ChangeSet[] | undefined;
+  /**
+   * Has the listener told of change sets that join those which wait, until what this answers is called: `next` may know
+   * more then. @default nobody is told
+   */
+  readonly onArrival?: (listener: (sets: readonly ChangeSet[]) => void) => () => void;
 }
 
 /**

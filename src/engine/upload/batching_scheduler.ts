@@ -8,7 +8,7 @@
 import { TidemarkError } from "../errors.ts";
 import type { Clock, Timer } from "../port/clock.ts";
 import type { Logger } from "../port/logger.ts";
-import { BatchUploads } from "./_batch_uploads.ts";
+import { BatchUploads, type UpcomingTasks } from "./_batch_uploads.ts";
 import { type SchedulerTask, TaskLedger } from "./_task_ledger.ts";
 import { toUploadError } from "./_upload_error.ts";
 import { UploadQueue } from "./_upload_queue.ts";
@@ -162,8 +162,19 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
   /** Tasks that wait for room, and what ends the wait. */
   readonly #waiting = new Map<SchedulerTask, () => void>();
   readonly #hideGauges: () => void;
-  readonly #next = (diskMs: number) =>
-    this.#queue.close(this.#components.clock.monotonicMs(), diskMs)?.map(({ task }) => task);
+  /** What an upload may know of the next one. */
+  readonly #upcoming: UpcomingTasks = {
+    next: (diskMs) =>
+      this.#queue.close(this.#components.clock.monotonicMs(), diskMs)?.map(({ task }) => task),
+    onArrival: (listener) => {
+      this.#arrivals = listener;
+      return () => {
+        // A call that was given up ends when another upload listens already.
+        if (this.#arrivals === listener) this.#arrivals = undefined;
+      };
+    },
+  };
+  #arrivals: ((task: UploadTask) => void) | undefined;
   #runningCount = 0;
   #timer: Timer | undefined;
   /** When it fires. */
@@ -309,6 +320,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     // Without a delay it is due from the beginning of time.
     const nowMs = this.#hasDelay ? this.#components.clock.monotonicMs() : 0;
     this.#queue.add(taken, taken.task.size, nowMs);
+    this.#arrivals?.(taken.task);
     this.#arrange();
   }
 
@@ -352,7 +364,7 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     let result: UploadTasksResult | undefined;
     let failure: unknown;
     try {
-      result = await this.#uploads.upload(batch.map(({ task }) => task), this.#next);
+      result = await this.#uploads.upload(batch.map(({ task }) => task), this.#upcoming);
       // Aborted between the success and now: its tasks have failed.
       if (this.#isAborted) this.#uploads.discard(result);
     } catch (error) {

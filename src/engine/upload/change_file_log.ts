@@ -16,7 +16,7 @@ import { MAIN_LOG } from "../paths.ts";
 import type { StoreSettings } from "../settings.ts";
 import type { Appender, StorageBackend } from "../storage/backend.ts";
 import { newUuid } from "../uuid.ts";
-import { BatchPieces, type PieceStep } from "./_batch_pieces.ts";
+import { BatchPieces, isWorthThread, type PieceStep } from "./_batch_pieces.ts";
 import type { AppendBatchOptions, BatchLog, BatchPlace } from "./batch_log.ts";
 import type { ChangeFileFollower, FollowedFile } from "./change_file_follower.ts";
 
@@ -76,6 +76,9 @@ export interface ChangeFileLogOptions {
   readonly followers?: readonly ChangeFileFollower[];
 }
 
+/** What is known of the batch after the one that is written. */
+type Upcoming = Pick<AppendBatchOptions, "next" | "onArrival">;
+
 interface OpenFile {
   readonly name: ChangeFileName;
   readonly encoder: ChangeFileEncoder;
@@ -84,6 +87,8 @@ interface OpenFile {
   appender: Appender | undefined;
   /** The batch that comes next, as far as it was foreseen. */
   foreseen: BatchPieces | undefined;
+  /** Since when the disk alone is waited for: the batch is made, and not yet durable. */
+  madeAtMs: number | undefined;
   syncedLength: number;
   readonly beganMs: number;
   /** Whatever a call that still runs on the file comes to, it counts for nothing. */
@@ -101,8 +106,8 @@ export class ChangeFileLog implements BatchLog {
   #isWriting = false;
   /** Writes that were given up and have not returned. */
   #hanging = 0;
-  /** Milliseconds that the last sync took. */
-  #lastSyncMs = Infinity;
+  /** Milliseconds that the disk alone was waited for, the last time. */
+  #lastDiskMs = Infinity;
 
   constructor(options: ChangeFileLogOptions) {
     this.#options = options;
@@ -139,14 +144,14 @@ export class ChangeFileLog implements BatchLog {
    */
   async appendBatch(
     sets: readonly ChangeSet[],
-    { signal, onDurable, next }: AppendBatchOptions = {},
+    { signal, onDurable, ...upcoming }: AppendBatchOptions = {},
   ): Promise<BatchPlace> {
     if (this.#isWriting) throw new TidemarkError("internal", "Cannot write two batches at once");
     signal?.throwIfAborted();
     this.#checkHanging();
     const file = this.#open ??= this.#begin();
     this.#isWriting = true;
-    const writing = this.#write(file, sets, next);
+    const writing = this.#write(file, sets, upcoming);
     const letHang = this.#watch(writing);
     try {
       const place = await untilAborted(writing, signal);
@@ -255,6 +260,7 @@ export class ChangeFileLog implements BatchLog {
       sets,
       appender: undefined,
       foreseen: undefined,
+      madeAtMs: undefined,
       beganMs: ports.clock.monotonicMs(),
       syncedLength: 0,
       isGivenUp: false,
@@ -264,21 +270,26 @@ export class ChangeFileLog implements BatchLog {
   async #write(
     file: OpenFile,
     sets: readonly ChangeSet[],
-    next: AppendBatchOptions["next"],
+    upcoming: Upcoming,
   ): Promise<BatchPlace> {
     const key = this.#key(file.name);
     if (file.appender === undefined) {
       file.appender = await this.#options.backend.createAppender(key);
       await this.#writePiece(file, file.encoder.begin());
     }
-    const batch = await this.#writeBatch(file, sets, next);
-    const { clock } = this.#options.ports;
-    const startMs = clock.monotonicMs();
-    const syncing = file.appender.sync();
-    // Nothing else would use this thread while the disk is waited for.
-    this.#foresee(file, next)?.begin();
-    await syncing;
-    this.#lastSyncMs = clock.monotonicMs() - startMs;
+    const endArrivals = upcoming.onArrival?.((arrived) => this.#arrived(file, arrived, upcoming));
+    let batch: Batch;
+    try {
+      batch = await this.#writeBatch(file, sets, upcoming);
+      const syncing = file.appender.sync();
+      // Nothing else would use this thread while the disk is waited for.
+      this.#foresee(file, upcoming)?.begin();
+      await syncing;
+      this.#lastDiskMs = this.#diskMs(file);
+    } finally {
+      endArrivals?.();
+      file.madeAtMs = undefined;
+    }
     this.#checkWanted(file);
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
@@ -293,7 +304,7 @@ export class ChangeFileLog implements BatchLog {
   async #writeBatch(
     file: OpenFile,
     sets: readonly ChangeSet[],
-    next: AppendBatchOptions["next"],
+    upcoming: Upcoming,
   ): Promise<Batch> {
     const pieces = this.#takePieces(file, sets);
     let writing: Promise<void> | undefined;
@@ -304,7 +315,7 @@ export class ChangeFileLog implements BatchLog {
         this.#checkWanted(file);
         if (writing !== undefined && step.value.length > 0) file.appender!.beginSync?.();
         writing = this.#writePiece(file, step.value);
-        [step] = await Promise.all([this.#nextPiece(file, pieces, next), writing]);
+        [step] = await Promise.all([this.#nextPiece(file, pieces, upcoming), writing]);
       }
       return step.value;
     } finally {
@@ -317,23 +328,42 @@ export class ChangeFileLog implements BatchLog {
   async #nextPiece(
     file: OpenFile,
     pieces: BatchPieces,
-    next: AppendBatchOptions["next"],
+    upcoming: Upcoming,
   ): Promise<PieceStep> {
     const step = await pieces.next();
-    if (step.done && pieces.isOnThread) {
-      const foreseen = this.#foresee(file, next);
-      // Another thread need not wait until the last piece is written; this one would hold that up.
-      if (foreseen?.isOnThread) foreseen.begin();
+    if (step.done) {
+      file.madeAtMs = this.#options.ports.clock.monotonicMs();
+      if (pieces.isOnThread) this.#beginOnThread(file, upcoming);
     }
     return step;
   }
 
+  /** Sets have joined those that wait: the next batch may be known now. */
+  #arrived(file: OpenFile, sets: readonly ChangeSet[], upcoming: Upcoming): void {
+    if (file.madeAtMs === undefined) return;
+    if (this.#options.codecThread !== undefined && isWorthThread(sets)) {
+      this.#beginOnThread(file, upcoming);
+    }
+  }
+
+  /** Another thread need not wait until the batch before is written; this one would hold that up. */
+  #beginOnThread(file: OpenFile, upcoming: Upcoming): void {
+    const foreseen = this.#foresee(file, upcoming);
+    if (foreseen?.isOnThread) foreseen.begin();
+  }
+
   /** The batch that comes next, if that is known. */
-  #foresee(file: OpenFile, next: AppendBatchOptions["next"]): BatchPieces | undefined {
+  #foresee(file: OpenFile, { next }: Upcoming): BatchPieces | undefined {
     if (file.foreseen !== undefined) return file.foreseen;
     if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return undefined;
-    const sets = next?.(this.#lastSyncMs);
+    const sets = next?.(Math.max(0, this.#lastDiskMs - this.#diskMs(file)));
     return file.foreseen = sets && this.#piecesOf(file, sets);
+  }
+
+  /** Milliseconds that the disk alone has been waited for. */
+  #diskMs({ madeAtMs }: OpenFile): number {
+    const nowMs = this.#options.ports.clock.monotonicMs();
+    return nowMs - (madeAtMs ?? nowMs);
   }
 
   /** The pieces of a batch: those that were foreseen, if it is that batch. */

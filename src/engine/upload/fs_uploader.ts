@@ -191,7 +191,7 @@ export class StateChangeFsUploader implements StateChangeUploader {
   async #write(
     sets: readonly ChangeSet[],
     results: UploadResult[],
-    { signal, next }: UploadOptions,
+    { signal, next, onArrival }: UploadOptions,
   ): Promise<void> {
     const { clock, metrics, registry } = this.#components ?? {};
     const startMs = clock?.monotonicMs() ?? 0;
@@ -212,6 +212,8 @@ export class StateChangeFsUploader implements StateChangeUploader {
         signal,
         onDurable,
         next: (diskMs) => batches[i + 1] ?? firstBatch(next?.(diskMs)),
+        onArrival: onArrival &&
+          ((listener) => onArrival(({ changeSets }) => listener(changeSets))),
       });
       bodyBytes += place.bodyBytes;
       storedBytes += place.storedBytes;

@@ -23,6 +23,11 @@ export interface UploadOptions {
    * @default it is not known
    */
   readonly next?: (diskMs: number) => readonly UploadTask[] | undefined;
+  /**
+   * Has the listener told of each task that joins those which wait, until what this answers is called: `next` may know
+   * more then. @default nobody is told
+   */
+  readonly onArrival?: (listener: (task: UploadTask) => void) => () => void;
 }
 
 /**

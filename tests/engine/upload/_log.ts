@@ -9,6 +9,7 @@ import type { StorageBackend } from "../../../src/engine/storage/backend.ts";
 import { ChangeFileLog } from "../../../src/engine/upload/change_file_log.ts";
 import { newUuid } from "../../../src/engine/uuid.ts";
 import { FaultyBackend } from "../../doubles/faulty_backend.ts";
+import { HeldCodecThread } from "../../doubles/held_codec_thread.ts";
 import { changeFiles, JOB, newMemory, Surroundings } from "../_engine.ts";
 
 export interface LogBench {
@@ -37,6 +38,15 @@ export function newLog(
     ...options,
   });
   return { log, backend, ports, store };
+}
+
+/** The same, on a codec thread that encodes at once, or when told. */
+export function newThreadLog(
+  settings: Partial<StoreSettings> = {},
+  options: { isHeld?: boolean } = {},
+): LogBench & { readonly thread: HeldCodecThread } {
+  const thread = new HeldCodecThread(options);
+  return { ...newLog(settings, { codecThread: thread }), thread };
 }
 
 /** What a change file holds. */

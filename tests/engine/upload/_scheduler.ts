@@ -23,6 +23,8 @@ export interface UploadCall {
   readonly signal: AbortSignal | undefined;
   /** Sequence numbers of what it is told comes next; the disk takes no time by default. */
   next(diskMs?: number): readonly number[] | undefined;
+  /** Has the listener told the sequence numbers of each task that arrives, until what it answers is called. */
+  onArrival(listener: (numbers: readonly number[]) => void): () => void;
   readonly result: UploadTasksResult;
   resolve(result: UploadTasksResult): void;
   reject(error: unknown): void;
@@ -54,7 +56,7 @@ export class ManualUploader implements StateChangeUploader {
 
   upload(
     tasks: readonly UploadTask[],
-    { signal, next: nextTasks }: UploadOptions = {},
+    { signal, next: nextTasks, onArrival: onTask = () => () => {} }: UploadOptions = {},
   ): Promise<UploadTasksResult> {
     this.running += 1;
     this.runningMax = Math.max(this.runningMax, this.running);
@@ -63,9 +65,11 @@ export class ManualUploader implements StateChangeUploader {
       const known = nextTasks?.(diskMs);
       return known === undefined ? undefined : numbersOf(known);
     };
+    const onArrival = (listener: (numbers: readonly number[]) => void) =>
+      onTask((task) => listener(numbersOf([task])));
     const result = resultOf(tasks, this.calls.length);
     const call = new Promise<UploadTasksResult>((resolve, reject) => {
-      this.calls.push({ tasks, numbers, signal, next, result, resolve, reject });
+      this.calls.push({ tasks, numbers, signal, next, onArrival, result, resolve, reject });
       if (this.options.hangs) return;
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
     });

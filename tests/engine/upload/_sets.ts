@@ -6,6 +6,7 @@ import {
   UploadTask,
   type UploadTaskOptions,
 } from "../../../src/engine/upload/upload_task.ts";
+import { SeededRandom } from "../../doubles/seeded_random.ts";
 import { changesOf } from "../_engine.ts";
 
 /** A change set of one change. */
@@ -62,4 +63,17 @@ export class RecordedTask {
     const event = this.events.at(-1);
     return event !== undefined && "failed" in event ? event.error : undefined;
   }
+}
+
+/** Makes what of a {@link largeSet} can't be compressed. */
+export const LARGE_SET_SEED = 41;
+
+/** A set of about so many bytes that can be compressed, but for the first part of them. */
+export function largeSet(sequenceNumber: number, bytes: number, randomBytes = 0): ChangeSet {
+  const random = new Uint8Array(randomBytes);
+  new SeededRandom(LARGE_SET_SEED + sequenceNumber).fill(random);
+  const text = Array.from(random, (byte) => String.fromCharCode(32 + byte % 95)).join("");
+  const set = setOf(sequenceNumber);
+  const changes = changesOf(text, `${sequenceNumber} `.repeat(bytes / 2));
+  return { ...set, ...changes, byteLength: changes.bytes.length, chunks: [changes.bytes] };
 }

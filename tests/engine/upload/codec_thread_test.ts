@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import { KIB, MIB } from "../../../src/engine/limits.ts";
-import type { StoreSettings } from "../../../src/engine/settings.ts";
 import { HeldCodecThread } from "../../doubles/held_codec_thread.ts";
-import { SeededRandom } from "../../doubles/seeded_random.ts";
 import {
   append,
   appendDurably,
-  changesOf,
   JOB,
   newMemory,
   openEngine,
@@ -17,28 +13,8 @@ import {
   restoreWriter,
   turn,
 } from "../_engine.ts";
-import { type LogBench, newLog, numbersOf, readFiles } from "./_log.ts";
-import { setOf } from "./_sets.ts";
-
-const SEED = 41;
-
-/** A set of about so many bytes that can be compressed, but for the first part of them. */
-function largeSet(sequenceNumber: number, bytes: number, randomBytes = 0): ChangeSet {
-  const random = new Uint8Array(randomBytes);
-  new SeededRandom(SEED + sequenceNumber).fill(random);
-  const text = Array.from(random, (byte) => String.fromCharCode(32 + byte % 95)).join("");
-  const set = setOf(sequenceNumber);
-  const changes = changesOf(text, `${sequenceNumber} `.repeat(bytes / 2));
-  return { ...set, ...changes, byteLength: changes.bytes.length, chunks: [changes.bytes] };
-}
-
-function newThreadLog(
-  settings: Partial<StoreSettings> = {},
-  options: { isHeld?: boolean } = {},
-): LogBench & { readonly thread: HeldCodecThread } {
-  const thread = new HeldCodecThread(options);
-  return { ...newLog(settings, { codecThread: thread }), thread };
-}
+import { type LogBench, newLog, newThreadLog, numbersOf, readFiles } from "./_log.ts";
+import { LARGE_SET_SEED as SEED, largeSet, setOf } from "./_sets.ts";
 
 async function bytesOf({ backend }: LogBench): Promise<Uint8Array[]> {
   const files = await readFiles(backend);

@@ -7,6 +7,7 @@ import { cachedPageUs, longestSyncMs } from "./_disk_alone.ts";
 import type { ChildRequest, ChildUsage } from "./_http_child.ts";
 import type { LoadFigures, LoadRequest, OpenLoad } from "./_http_load.ts";
 import { node, Talk, thisRuntime } from "./_http_talk.ts";
+import { dropPageCache } from "./_page_cache.ts";
 
 const MIB = 1024 * 1024;
 /** Windows at half load that count, each with bursts of its own; one before them does not. */
@@ -71,7 +72,7 @@ export async function measureAppends(
       const args = [bytes, Math.max(sizes.corpusBytes, bytes), sizes.connections].map(String);
       const load = new Talk(node(), "_http_load.ts", args);
       loads.push(load);
-      const measured = await new AppendRounds(processes, ports, load, sizes, body).run();
+      const measured = await new AppendRounds(folder, processes, ports, load, sizes, body).run();
       rows.push(...measured.rows);
       bars.push(...measured.bars);
       await load.end();
@@ -106,6 +107,7 @@ function usageOf(talk: Talk): Promise<ChildUsage> {
 
 class AppendRounds {
   constructor(
+    readonly folder: string,
     readonly processes: Processes,
     readonly ports: Readonly<Record<"store" | "empty", number>>,
     readonly load: Talk,
@@ -146,6 +148,7 @@ class AppendRounds {
     const before = await usageOf(this.processes[kind]);
     const seconds = kind === "codec" ? await this.#encode() : await this.#load(kind, open);
     const after = await usageOf(this.processes[kind]);
+    if (kind === "store") dropPageCache(this.folder);
     const cost = {
       user: (after.user - before.user) / requests,
       system: (after.system - before.system) / requests,
@@ -176,11 +179,14 @@ class AppendRounds {
     return (await this.load.ask<LoadFigures>(request)).seconds;
   }
 
-  #atHalfLoad(perSecond: number, seed: number): Promise<LoadFigures> {
+  async #atHalfLoad(perSecond: number, seed: number): Promise<LoadFigures> {
     const rate = perSecond / 2;
     const requests = Math.max(1, Math.round(rate * this.body.openSeconds));
     const open = { rate, seed };
-    return this.load.ask({ port: this.ports.store, requests, open } satisfies LoadRequest);
+    const request: LoadRequest = { port: this.ports.store, requests, open };
+    const figures = await this.load.ask<LoadFigures>(request);
+    dropPageCache(this.folder);
+    return figures;
   }
 
   /** Nothing counts unless all that was acknowledged is there. */

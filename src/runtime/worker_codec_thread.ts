@@ -40,6 +40,11 @@ export class WorkerCodecThread implements CodecThread {
     this.#options = options;
   }
 
+  get canLend(): boolean {
+    if (this.#ended !== undefined) return false;
+    return this.#idle.length > 0 || this.#codecCount < CODECS_MAX;
+  }
+
   lend(): LentCodec | undefined {
     if (this.#ended !== undefined) return undefined;
     try {

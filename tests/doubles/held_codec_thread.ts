@@ -24,6 +24,10 @@ export class HeldCodecThread implements CodecThread {
     return this.#waiting.length;
   }
 
+  get canLend(): boolean {
+    return !this.isGone;
+  }
+
   lend(): LentCodec | undefined {
     if (this.isGone) return undefined;
     this.lent += 1;

@@ -109,7 +109,11 @@ for (const threads of [1, 2]) {
       const { thread } = newThread(threads);
       const codecs = new Set<Codec>();
       for (let round = 0; round < 3; round++) {
-        const lent = [0, 1, 2, 3].map(() => thread.lend()!);
+        const lent = [0, 1, 2, 3].map(() => {
+          assert.ok(thread.canLend);
+          return thread.lend()!;
+        });
+        assert.equal(thread.canLend, false);
         assert.equal(thread.lend(), undefined);
         for (const { codec } of lent) codecs.add(codec);
         lent.forEach((one) => one.release());
@@ -145,6 +149,7 @@ for (const threads of [1, 2]) {
       assert.equal(last.status === "rejected" && last.reason.code, "closed");
       await assert.rejects(encodeThere(lent, contentOf(0, KIB)), { code: "closed" });
       lent.release();
+      assert.equal(thread.canLend, false);
       assert.equal(thread.lend(), undefined);
       assert.deepEqual(logger.records, []);
     });
@@ -175,6 +180,7 @@ for (const threads of [1, 2]) {
         throw new Error("no threads here");
       });
       assert.equal(thread.lend(), undefined);
+      assert.equal(thread.canLend, false);
       assert.equal(thread.lend(), undefined);
       assert.equal(logger.records.length, 1);
       assert.match(String(logger.records[0].fields?.error), /no threads here/);

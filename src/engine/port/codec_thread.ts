@@ -22,6 +22,8 @@ export interface LentCodec {
 
 /** A thread that encodes, or several, so that this one can answer requests meanwhile. */
 export interface CodecThread {
+  /** Whether there is a codec to lend now, as far as is known. */
+  readonly canLend: boolean;
   /** Lends a codec; undefined when there is none left, or no thread (any more): then whoever asks encodes without. */
   lend(): LentCodec | undefined;
   /** Ends the thread; calls that run may fail. Idempotent. */

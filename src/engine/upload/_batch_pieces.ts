@@ -8,7 +8,7 @@ import type { Batch } from "../format/change_file.ts";
 import type { ChangeFileEncoder } from "../format/change_file_encoder.ts";
 import type { ChangeSet } from "../format/change_set.ts";
 import { KIB } from "../limits.ts";
-import type { CodecThread, LentCodec } from "../port/codec_thread.ts";
+import type { LentCodec } from "../port/codec_thread.ts";
 
 /** A piece, or the batch at the end. */
 export type PieceStep<Piece = Uint8Array> = IteratorResult<Piece, Batch>;
@@ -34,14 +34,12 @@ export class BatchPieces {
   #early: (() => PieceStep<Uint8Array | Promise<void>>) | undefined;
   #isDone = false;
 
-  /** @param thread Encodes large batches. @default this thread does */
-  constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[], thread?: CodecThread) {
+  /** @param lent The codec of a thread, to be given back here. @default this thread encodes */
+  constructor(encoder: ChangeFileEncoder, sets: readonly ChangeSet[], lent?: LentCodec) {
     this.#encoder = encoder;
     this.#sets = sets;
-    this.#lent = isWorthThread(sets) ? thread?.lend() : undefined;
-    this.#pieces = this.#lent === undefined
-      ? encoder.batch(sets)
-      : encoder.batchOnThread(sets, this.#lent);
+    this.#lent = lent;
+    this.#pieces = lent === undefined ? encoder.batch(sets) : encoder.batchOnThread(sets, lent);
   }
 
   /** Whether another thread makes the pieces. */

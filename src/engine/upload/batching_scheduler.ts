@@ -320,8 +320,17 @@ export class BatchingStateChangeUploadScheduler implements StateChangeUploadSche
     // Without a delay it is due from the beginning of time.
     const nowMs = this.#hasDelay ? this.#components.clock.monotonicMs() : 0;
     this.#queue.add(taken, taken.task.size, nowMs);
-    this.#arrivals?.(taken.task);
     this.#arrange();
+    this.#tellArrival(taken.task);
+  }
+
+  #tellArrival(task: UploadTask): void {
+    try {
+      this.#arrivals?.(task);
+    } catch (error) {
+      // It is the uploader's: whoever handed the task over has nothing to do with it.
+      this.#components.logger.log("warning", "An uploader can't hear of a task", { error });
+    }
   }
 
   /** Begins an upload when one is due and may run; else sees to it that it will. */

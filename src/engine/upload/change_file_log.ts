@@ -276,21 +276,24 @@ export class ChangeFileLog implements BatchLog {
     if (file.appender === undefined) {
       file.appender = await this.#options.backend.createAppender(key);
       await this.#writePiece(file, file.encoder.begin());
+      this.#checkWanted(file);
     }
     const endArrivals = upcoming.onArrival?.((arrived) => this.#arrived(file, arrived, upcoming));
     let batch: Batch;
+    let diskMs: number;
     try {
       batch = await this.#writeBatch(file, sets, upcoming);
       const syncing = file.appender.sync();
       // Nothing else would use this thread while the disk is waited for.
       this.#foresee(file, upcoming)?.begin();
       await syncing;
-      this.#lastDiskMs = this.#diskMs(file);
+      diskMs = this.#diskMs(file);
     } finally {
       endArrivals?.();
       file.madeAtMs = undefined;
     }
     this.#checkWanted(file);
+    this.#lastDiskMs = diskMs;
     // The header is on disk now, so what it names is named for good.
     this.#unnamed = [];
     file.syncedLength = file.encoder.length;
@@ -340,14 +343,13 @@ export class ChangeFileLog implements BatchLog {
 
   /** Sets have joined those that wait: the next batch may be known now. */
   #arrived(file: OpenFile, sets: readonly ChangeSet[], upcoming: Upcoming): void {
-    if (file.madeAtMs === undefined) return;
-    if (this.#options.codecThread !== undefined && isWorthThread(sets)) {
-      this.#beginOnThread(file, upcoming);
-    }
+    if (file.madeAtMs !== undefined && isWorthThread(sets)) this.#beginOnThread(file, upcoming);
   }
 
   /** Another thread need not wait until the batch before is written; this one would hold that up. */
   #beginOnThread(file: OpenFile, upcoming: Upcoming): void {
+    // Without one, more may join the batch until the disk is done.
+    if (this.#options.codecThread?.canLend !== true) return;
     const foreseen = this.#foresee(file, upcoming);
     if (foreseen?.isOnThread) foreseen.begin();
   }
@@ -356,7 +358,8 @@ export class ChangeFileLog implements BatchLog {
   #foresee(file: OpenFile, { next }: Upcoming): BatchPieces | undefined {
     if (file.foreseen !== undefined) return file.foreseen;
     if (file.isGivenUp || this.#willBeFull(file, file.encoder.length)) return undefined;
-    const sets = next?.(Math.max(0, this.#lastDiskMs - this.#diskMs(file)));
+    // What takes longer than the last time may do so for as long again.
+    const sets = next?.(Math.abs(this.#lastDiskMs - this.#diskMs(file)));
     return file.foreseen = sets && this.#piecesOf(file, sets);
   }
 
@@ -378,7 +381,8 @@ export class ChangeFileLog implements BatchLog {
   }
 
   #piecesOf({ encoder }: OpenFile, sets: readonly ChangeSet[]): BatchPieces {
-    return new BatchPieces(encoder, sets, this.#options.codecThread);
+    const lent = isWorthThread(sets) ? this.#options.codecThread?.lend() : undefined;
+    return new BatchPieces(encoder, sets, lent);
   }
 
   async #writePiece(file: OpenFile, piece: Uint8Array): Promise<void> {

@@ -4,6 +4,7 @@ import type { ChangeSet } from "../../../src/engine/format/change_set.ts";
 import { KIB, MIB } from "../../../src/engine/limits.ts";
 import type { AppendBatchOptions } from "../../../src/engine/upload/batch_log.ts";
 import { StateChangeFsUploader } from "../../../src/engine/upload/fs_uploader.ts";
+import type { FaultyBackend } from "../../doubles/faulty_backend.ts";
 import { rejectsWith, turn } from "../_engine.ts";
 import { SchedulerBench } from "./_scheduler.ts";
 import { type LogBench, newLog, newThreadLog, numbersOf, readFiles } from "./_log.ts";
@@ -51,6 +52,31 @@ async function appendIn(
   await appended;
 }
 
+/** Has a call of the next file take effect, and return when told: like one that waits in the kernel. */
+function delayFirst(
+  kind: "write" | "sync",
+  backend: FaultyBackend,
+): { reached: Promise<void>; release(): void } {
+  let [reach, release] = [() => {}, () => {}];
+  const reached = new Promise<void>((resolve) => reach = resolve);
+  const gate = new Promise<void>((resolve) => release = resolve);
+  const create = backend.createAppender.bind(backend);
+  backend.createAppender = async (key) => {
+    backend.createAppender = create;
+    const appender = await create(key);
+    const calls: Record<typeof kind, (bytes: Uint8Array) => Promise<void>> = appender;
+    const call = calls[kind].bind(appender);
+    calls[kind] = async (bytes) => {
+      calls[kind] = call;
+      await call(bytes);
+      reach();
+      await gate;
+    };
+    return appender;
+  };
+  return { reached, release };
+}
+
 describe("ChangeFileLog, told of what arrives", () => {
   test("has another thread begin with it while the disk works", async () => {
     const bench = newThreadLog();
@@ -73,7 +99,7 @@ describe("ChangeFileLog, told of what arrives", () => {
     assert.deepEqual([thread.lent, thread.released], [2, 2]);
   });
 
-  test("asks for how long the disk will go on, as it did the last time", async () => {
+  test("asks for what comes next by how long the disk worked the last time", async () => {
     const bench = newThreadLog();
     const waiting = new Waiting();
     await appendIn(bench, setOf(0), waiting, () => bench.ports.clock.advance(9));
@@ -85,10 +111,11 @@ describe("ChangeFileLog, told of what arrives", () => {
     });
     waiting.known = undefined;
     await appendIn(bench, setOf(4), waiting, async () => {
-      await bench.ports.clock.advance(50);
+      await bench.ports.clock.advance(12);
+      // It has taken 7 longer already, and may do so for as long again.
       waiting.listeners.forEach((listener) => listener([largeSet(5, MIB)]));
     });
-    assert.deepEqual(waiting.asked, [Infinity, 10, 6, 5, 0]);
+    assert.deepEqual(waiting.asked, [Infinity, 10, 6, 5, 7]);
   });
 
   test("leaves what this thread would encode to the next batch", async () => {
@@ -123,6 +150,22 @@ describe("ChangeFileLog, told of what arrives", () => {
     assert.deepEqual((await readFiles(backend)).map(numbersOf), [[[0], [1]]]);
   });
 
+  test("leaves what comes to the next batch while no thread is free", async () => {
+    const bench = newThreadLog();
+    const { log, thread } = bench;
+    const waiting = new Waiting();
+    const large = largeSet(1, MIB);
+    await appendIn(bench, setOf(0), waiting, () => {
+      thread.isGone = true;
+      waiting.arrive(large);
+      thread.isGone = false;
+      return Promise.resolve();
+    });
+    assert.deepEqual(waiting.asked, [Infinity]);
+    await log.appendBatch([large]);
+    assert.equal(thread.lent, 1);
+  });
+
   for (const kind of ["write", "sync"] as const) {
     test(`hears of nothing more when the ${kind} has failed`, async () => {
       const { log, thread, backend } = newThreadLog();
@@ -151,6 +194,41 @@ describe("ChangeFileLog, told of what arrives", () => {
     held.release();
     await turn();
     assert.equal(waiting.listeners.size, 0);
+  });
+
+  test("hears of nothing for a file that was given up when its first write returns late", async () => {
+    const { log, backend, thread } = newThreadLog();
+    const late = delayFirst("write", backend);
+    const given = new AbortController();
+    const waiting = new Waiting();
+    const hanging = log.appendBatch([largeSet(0, MIB)], {
+      ...waiting.options,
+      signal: given.signal,
+    });
+    await late.reached;
+    given.abort(new Error("too late"));
+    await assert.rejects(hanging, /too late/);
+    late.release();
+    await turn();
+    assert.deepEqual([thread.lent, waiting.listeners.size], [0, 0]);
+    assert.equal(backend.log.filter(({ kind }) => kind === "sync").length, 0);
+  });
+
+  test("does not go by how long the disk took for a file that was given up", async () => {
+    const bench = newThreadLog();
+    const { log, backend, ports } = bench;
+    const late = delayFirst("sync", backend);
+    const given = new AbortController();
+    const hanging = log.appendBatch([setOf(0)], { signal: given.signal });
+    await late.reached;
+    given.abort(new Error("too late"));
+    await assert.rejects(hanging, /too late/);
+    await ports.clock.advance(5000);
+    late.release();
+    await turn();
+    const waiting = new Waiting();
+    await appendIn(bench, setOf(0), waiting, () => Promise.resolve());
+    assert.deepEqual(waiting.asked, [Infinity]);
   });
 
   test("is told by the uploader of the sets of tasks", async () => {
@@ -189,6 +267,20 @@ describe("BatchingStateChangeUploadScheduler, while an upload runs", () => {
     end();
     bench.upload(3);
     assert.deepEqual(told, [1, 2]);
+    await bench.scheduler.close({ mode: "abort", reason: new Error("over") });
+  });
+
+  test("takes a task in, whatever an upload does about it", async () => {
+    const bench = new SchedulerBench();
+    bench.upload(0);
+    await turn();
+    bench.uploader.calls[0].onArrival(() => {
+      throw new Error("not mine");
+    });
+    bench.upload(1);
+    await bench.uploader.end();
+    assert.deepEqual(bench.uploader.uploads, [[0], [1]]);
+    assert.deepEqual(bench.logger.messages("warning"), ["An uploader can't hear of a task"]);
     await bench.scheduler.close({ mode: "abort", reason: new Error("over") });
   });
 

@@ -5,10 +5,10 @@
  */
 import process from "node:process";
 
-/** Who takes what, by its place in a row of twelve: on two cores Node's suite runs beside those of the two others. */
+/** Who takes what, by its place in a row of twelve: Bun is the fastest, and Node the slowest. */
 const ROW = [
-  ...["bun", "node", "bun", "node", "deno", "bun"],
-  ...["node", "bun", "node", "bun", "deno", "node"],
+  ...["bun", "deno", "bun", "bun", "deno", "bun"],
+  ...["bun", "node", "bun", "bun", "deno", "bun"],
 ];
 
 function runtimeName(): string {

@@ -17,8 +17,8 @@ const MIB = 1024 * KIB;
 const FULL: AppendSizes = {
   connections: 32,
   corpusBytes: 16 * MIB,
-  // The compilers of the runtimes are done after some ten thousand requests.
-  warmUpRounds: 8,
+  // So many batches run before the compilers of the runtimes are done with what is called once for each.
+  warmUpRounds: 24,
   rounds: 7,
   bodies: [
     { name: "1 KiB", bytes: KIB, requests: 6000, openSeconds: 2, bar: 2 },
@@ -34,7 +34,7 @@ const SMOKE: AppendSizes = {
   bodies: [{ name: "1 KiB", bytes: KIB, requests: 4, openSeconds: 0.01, bar: 2 }],
 };
 
-/** Runs the bench on this runtime; some 80 seconds. */
+/** Runs the bench on this runtime; some 100 seconds. */
 export async function run(options: BenchOptions): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), "tidemark-bench-"));
   try {

@@ -5,8 +5,10 @@
  */
 import { MIB } from "../limits.ts";
 
-/** From so many waiting bytes on, to wait for more costs more than a shared upload saves. */
-const GATHERED_BYTES_MAX = MIB;
+/** To wait for more than so many bytes costs more than a shared upload saves. */
+const GATHERED_BYTES_MAX = 1.5 * MIB;
+/** What is less is encoded so soon that it may as well wait for others. */
+const CLOSED_BYTES_MIN = MIB;
 /** Milliseconds that 1 MiB takes to encode, about. */
 const ENCODE_MS_PER_MIB = 1.5;
 /** So many batches wait for nobody after one that has waited in vain: tasks come by themselves then. */
@@ -83,7 +85,12 @@ export class UploadQueue<Item> {
   }
 
   get #isGathering(): boolean {
-    return this.#queued.length < this.#expected && this.#bytes < GATHERED_BYTES_MAX;
+    return this.#queued.length < this.#expected && this.#hasRoomForMore;
+  }
+
+  /** Whether one more, as large as those that wait, may be waited for. */
+  get #hasRoomForMore(): boolean {
+    return this.#bytes + this.#bytes / this.#queued.length <= GATHERED_BYTES_MAX;
   }
 
   /** Takes the next batch out: in order, up to and with the task that reaches the threshold, unless it was closed. */
@@ -114,7 +121,7 @@ export class UploadQueue<Item> {
 
   #isWorthClosing(bytes: number, diskMs: number): boolean {
     if (bytes >= this.#options.thresholdBytes) return true;
-    return bytes >= GATHERED_BYTES_MAX && bytes / MIB * ENCODE_MS_PER_MIB >= diskMs;
+    return bytes >= CLOSED_BYTES_MIN && bytes / MIB * ENCODE_MS_PER_MIB >= diskMs;
   }
 
   /** Takes everything out. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { MIB } from "../../../src/engine/limits.ts";
+import { KIB, MIB } from "../../../src/engine/limits.ts";
 import { turn } from "../_engine.ts";
 import { SchedulerBench } from "./_scheduler.ts";
 
@@ -119,11 +119,26 @@ describe("BatchingStateChangeUploadScheduler, after an upload, with persistGathe
     assert.equal(bench.clock.pendingCount, 0);
   });
 
-  test("waits with no more than 1 MiB", async () => {
-    const bench = await afterUpload();
-    bench.upload(3, MIB);
-    await turn();
-    assert.deepEqual(bench.uploader.uploads, [[0, 1], [2, 3]]);
+  test("waits for no more than 1.5 MiB with what comes, as large as those that wait", async () => {
+    for (const [bytes, count] of [[60 * KIB, 25], [500 * KIB, 3], [MIB, 1], [2 * MIB, 1]]) {
+      const bench = new SchedulerBench({
+        persistDelayMs: 0,
+        persistGatherMs: GATHER_MS,
+        persistSizeThresholdBytes: 8 * MIB,
+        inFlightBytesMax: 64 * MIB,
+      });
+      for (let number = 0; number < 32; number++) bench.upload(number);
+      await turn();
+      await bench.uploader.end();
+      const gathered: number[] = [];
+      while (bench.uploader.uploads.length === 1) {
+        gathered.push(32 + gathered.length);
+        bench.upload(gathered.at(-1)!, bytes);
+        await turn();
+      }
+      assert.equal(gathered.length, count, `of ${bytes} bytes`);
+      assert.deepEqual(bench.uploader.uploads.at(-1), gathered);
+    }
   });
 
   test("waits neither beyond the threshold, nor for a flush, nor for a drain", async () => {

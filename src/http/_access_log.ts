@@ -12,7 +12,7 @@ export interface Carried {
   readonly Variables: { asked: RouteRequest };
 }
 
-/** Tells the logger of every request: the route it took, never the names in its path. */
+/** Tells the logger of every request: the route it took, and of the names in its path those that are valid. */
 export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler<Carried> {
   return async (context, next) => {
     const startMs = clock.monotonicMs();
@@ -21,6 +21,7 @@ export function accessLog(logger: Logger, clock: Clock): MiddlewareHandler<Carri
     const { failure, place } = context.get("asked");
     const tell = (bytes: number, isWhole: boolean): void =>
       logger.log("info", "request", {
+        ...place.checkedNames,
         method: req.method,
         path: place.pattern ?? NO_ROUTE,
         status: res.status,

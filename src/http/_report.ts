@@ -6,7 +6,7 @@ import type { Logger } from "../engine/port/logger.ts";
 export function report(
   logger: Logger,
   error: TidemarkError,
-  request: Readonly<Record<string, string>>,
+  request: Readonly<Record<string, unknown>>,
 ): void {
   const isOurs = error.kind === "internal" || error.kind === "corrupt";
   // Who gave up, or went away, knows.

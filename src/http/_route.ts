@@ -184,7 +184,7 @@ function translated(error: unknown, request: RouteRequest, operationId: string):
 
 /** What a declaration demands of a request, made ready once. */
 class Checks {
-  readonly #path: v.GenericSchema;
+  readonly #path: v.GenericSchema<unknown, Record<string, unknown>>;
   readonly #query: v.GenericSchema;
   readonly #headers: v.GenericSchema;
   /** What a query that says nothing comes to. */

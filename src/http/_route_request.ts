@@ -69,7 +69,7 @@ export interface Place {
   /** Names in the path, decoded. */
   readonly names: Readonly<Record<string, string>>;
   /** What the route makes of them once they are checked: kept as long as the place is. */
-  checkedNames?: unknown;
+  checkedNames?: Readonly<Record<string, unknown>>;
   /** Answers a request; never rejects. */
   readonly answer: (request: RouteRequest) => Promise<Response>;
 }
@@ -117,7 +117,8 @@ export class RouteRequest {
   refuse(thrown: unknown): Response {
     const error = asTidemarkError(thrown);
     this.failure = error;
-    report(this.services.logger, error, { method: this.method, path: this.place.path });
+    const { path, checkedNames } = this.place;
+    report(this.services.logger, error, { ...checkedNames, method: this.method, path });
     return problemResponse(error, this.tell(error));
   }
 

@@ -18,12 +18,13 @@ async function withLog(
   );
 }
 
-test("every request is logged by its route, with status, time and bytes, and by no name", () =>
+test("every request is logged by its route and valid names, with status, time and bytes", () =>
   withLog(async (app, records) => {
     const created = await app.ask("PUT", "/v1/jobs/secret%7Bcode%7D");
-    const made = await app.ask("PUT", "/v1/jobs/secret");
+    const made = await app.ask("PUT", "/v1/jobs/orders");
+    const shown = await app.ask("GET", "/v1/jobs/orders/writers/totals");
     const missing = await app.ask("GET", "/secret%0A");
-    const wrong = await app.ask("PATCH", "/v1/jobs/secret");
+    const wrong = await app.ask("PATCH", "/v1/jobs/orders");
     await app.ask("HEAD", "/healthz");
     assert.equal((await app.ask("HEAD", "/docs")).status, 200);
     const told = records().map(({ ms, ...fields }) => {
@@ -34,13 +35,22 @@ test("every request is logged by its route, with status, time and bytes, and by 
     const path = "/v1/jobs/:job";
     assert.deepEqual(told, [
       { method: "PUT", path, status: 400, bytes: length(created), code: created.json.code },
-      { method: "PUT", path, status: 201, bytes: length(made) },
+      { job: "orders", method: "PUT", path, status: 201, bytes: length(made) },
+      {
+        job: "orders",
+        writer: "totals",
+        method: "GET",
+        path: `${path}/writers/:writer`,
+        status: 404,
+        bytes: length(shown),
+        code: "writer-not-found",
+      },
       { method: "GET", path: "none", status: 404, bytes: length(missing), code: missing.json.code },
       { method: "PATCH", path, status: 405, bytes: length(wrong), code: wrong.json.code },
       { method: "HEAD", path: "/healthz", status: 200, bytes: 0 },
       { method: "HEAD", path: "/docs", status: 200, bytes: 0 },
     ]);
-    assert.equal(JSON.stringify(told).includes("secret"), false);
+    assert.equal(JSON.stringify(told).includes("secret"), false, "of a name that is none");
   }));
 
 test("an answer that nobody reads to its end is logged as cut", () =>
@@ -86,4 +96,25 @@ test("what goes wrong in between is an answer as any other", async () => {
   const { status, json } = await app.ask("GET", "/healthz");
   assert.deepEqual([status, json.code], [500, "internal"]);
   assert.deepEqual(logger.records.map(({ message }) => message), ["request failed"]);
+});
+
+test("what fails is logged with the job and the writer that were asked for", async () => {
+  await using store = await openStore("memory:");
+  const logger = new RecordingLogger();
+  const app = new TestApp(store, createApp(store, { logger, bodyBytesInFlightMax: 1 }));
+  await store.job("orders");
+  const changes = "/v1/jobs/orders/writers/totals/changes";
+  const body = '{"data":"x"}\n';
+  await app.ask("POST", changes, { body, type: "application/x-ndjson" });
+  const [{ level, message, fields: { job, writer, code } }] = logger.records;
+  assert.deepEqual(
+    { level, message, job, writer, code },
+    {
+      level: "warning",
+      message: "request failed",
+      job: "orders",
+      writer: "totals",
+      code: "backpressure",
+    },
+  );
 });

@@ -3,6 +3,7 @@
  * Owns: the workers, the codecs that they work in, what happens when they are gone. Does not own: what is encoded.
  * @module
  */
+import process from "node:process";
 import type { Worker } from "node:worker_threads";
 import { type BlocksCall, Codec, HASH_STATE_BYTES } from "../../wasm/mod.ts";
 import { TidemarkError } from "../engine/errors.ts";
@@ -15,6 +16,9 @@ import { beginCodecWorker, CodecWorker } from "./_codec_worker.ts";
  * no collector of garbage counts shared memory.
  */
 const CODECS_MAX = 4;
+
+/** V8 copies small or odd parts into shared memory byte by byte; what is at hand as a whole, and aligned, it does not. */
+const IS_SHARED_MEMORY_SLOW: boolean = process.versions.bun === undefined;
 
 /** How to make a {@link WorkerCodecThread}. */
 export interface WorkerCodecThreadOptions {
@@ -84,7 +88,7 @@ export class WorkerCodecThread implements CodecThread {
     const id = ++this.#codecCount;
     try {
       const codec = Codec.create({ isShared: true });
-      const content = new Uint8Array(RUN_BYTES_MAX);
+      const content = IS_SHARED_MEMORY_SLOW ? new Uint8Array(RUN_BYTES_MAX) : undefined;
       for (const worker of this.#workers) worker.share(id, codec.shared!);
       return { id, codec, content };
     } catch (error) {
@@ -99,7 +103,9 @@ export class WorkerCodecThread implements CodecThread {
     let running: Promise<unknown> = Promise.resolve();
     return {
       codec,
-      content,
+      contentAt: (source) => (
+        content === undefined ? { memory: codec.bytes, at: source } : { memory: content, at: 0 }
+      ),
       encodeBlocks: (call) => {
         const encoding = this.#encode(shared, call);
         running = encoding;
@@ -115,8 +121,7 @@ export class WorkerCodecThread implements CodecThread {
   /** Encodes on the workers; here when one has ended by itself before it was done. */
   async #encode(shared: SharedCodec, call: BlocksCall): Promise<number> {
     const { codec, content } = shared;
-    // At once, and aligned: V8 copies small or odd parts into shared memory byte by byte.
-    codec.bytes.set(content.subarray(0, call.length), call.source);
+    if (content !== undefined) codec.bytes.set(content.subarray(0, call.length), call.source);
     const states = [call.contentState, call.frameState].map((at) => (
       { at, bytes: codec.bytes.slice(at, at + HASH_STATE_BYTES) }
     ));
@@ -159,5 +164,6 @@ export class WorkerCodecThread implements CodecThread {
 interface SharedCodec {
   readonly id: number;
   readonly codec: Codec;
-  readonly content: Uint8Array;
+  /** Where content is gathered before it goes to the codec's memory; undefined where it goes there at once. */
+  readonly content: Uint8Array | undefined;
 }

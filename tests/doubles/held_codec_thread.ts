@@ -36,7 +36,7 @@ export class HeldCodecThread implements CodecThread {
     let isReleased = false;
     return {
       codec,
-      content,
+      contentAt: () => ({ memory: content, at: 0 }),
       encodeBlocks: (call) => this.#encode(codec, content, call),
       release: () => {
         if (isReleased) throw new Error("A codec was given back twice");

@@ -63,9 +63,10 @@ function encodeHere(content: Uint8Array): unknown {
   return resultOf(codec, call, codec.encodeBlocks(call));
 }
 
-async function encodeThere({ codec, content, encodeBlocks }: LentCodec, bytes: Uint8Array) {
-  content.set(bytes);
+async function encodeThere({ codec, contentAt, encodeBlocks }: LentCodec, bytes: Uint8Array) {
   const call = callOf(codec, bytes.length);
+  const { memory, at } = contentAt(call.source);
+  memory.set(bytes, at);
   return resultOf(codec, call, await encodeBlocks(call));
 }
 

@@ -104,8 +104,9 @@ export class BatchWriter {
   ): Generator<Uint8Array | Promise<void>> {
     yield* this.#makeRoom();
     let end = this.#end;
-    fill(lent.content, 0);
-    yield lent.encodeBlocks(this.#blocksCall(length)).then((at) => void (end = at));
+    const { memory, at } = lent.contentAt(this.#input);
+    fill(memory, at);
+    yield lent.encodeBlocks(this.#blocksCall(length)).then((behind) => void (end = behind));
     this.#took(length, end);
   }
 

@@ -4,14 +4,20 @@ import { BLOCK_BYTES_MAX } from "../limits.ts";
 /** Most bytes that are encoded at once. */
 export const RUN_BYTES_MAX: number = BLOCK_BYTES_MAX;
 
+/** A place in some memory. */
+export interface ContentPlace {
+  readonly memory: Uint8Array;
+  readonly at: number;
+}
+
 /** A codec that whoever has it gives back. */
 export interface LentCodec {
   readonly codec: Codec;
-  /** Where to put what comes next; of {@link RUN_BYTES_MAX} bytes. */
-  readonly content: Uint8Array;
+  /** Where to put the bytes that a call with this source is to encode, {@link RUN_BYTES_MAX} at most. */
+  contentAt(source: number): ContentPlace;
   /**
-   * Brings as many bytes of the content as the call says to its source, and encodes them as {@link Codec.encodeBlocks}
-   * does, while this thread goes on. Neither the content nor the codec may be touched meanwhile.
+   * Encodes them as {@link Codec.encodeBlocks} does, while this thread goes on. Neither the content nor the codec may be
+   * touched meanwhile.
    *
    * @returns Offset behind the last block.
    */
